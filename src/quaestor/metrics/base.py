@@ -1,0 +1,226 @@
+"""What a metric is: a value that prints and parses itself, reads a record, and gives a score with its evidence."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, get_args, get_type_hints
+
+from quaestor.errors import Unscored, UsageError
+from quaestor.records import Record
+from quaestor.requests import together
+
+Corpus = Counter[Hashable]
+"""What a first pass over the file gathers: counts, so that the states of two halves merge by addition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What a metric says of one record."""
+
+    value: float
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    """What a person can check: words, edges, questions that made the number. Plain JSON values."""
+    counts: tuple[float, ...] = ()
+    """Sufficient statistics whose sums over the records give the corpus score (see `Metric.corpus_score`)."""
+
+
+def param(default: Any, doc: str, choices: Sequence[Any] = ()) -> Any:
+    """A parameter of a metric: its default, one sentence, and the values it may take ('' for any)."""
+    return field(default=default, metadata={"doc": doc, "choices": tuple(choices)})
+
+
+@dataclass(frozen=True)
+class Metric(ABC):
+    """A metric with its parameters. Subclasses are frozen dataclasses; their docstring's first line describes them.
+
+    A subclass states its five duties: what it judges, what it reads, its range and direction, and `score`.
+    """
+
+    name: ClassVar[str]
+    judges: ClassVar[tuple[str, ...]]
+    """Which of question, answer, summary it can judge."""
+    reads: ClassVar[tuple[str, ...]]
+    """Record fields it needs besides the text it judges."""
+    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    higher_is_better: ClassVar[bool] = True
+    roles: ClassVar[tuple[str, ...]] = ()
+    """Models it asks; empty for a lexical metric."""
+    citation: ClassVar[str] = ""
+    limits: ClassVar[str] = ""
+    """Known limits: what it measures badly."""
+    example: ClassVar[Mapping[str, Any]] = {}
+    """A small record (as a JSON object) that it scores; shown in the card, used by `quaestor verify` and the tests."""
+
+    @abstractmethod
+    async def score(self, record: Record) -> Score:
+        """Score one record, awaiting requests for whatever a model must say; raise Unscored with a reason."""
+
+    def corpus_score(self, totals: Sequence[float]) -> float | None:
+        """The corpus score from the summed `counts`; None means: the mean of the item scores."""
+        return None
+
+    def roles_needed(self) -> tuple[str, ...]:
+        """The roles this metric asks with these parameters."""
+        return self.roles
+
+    def needs(self) -> tuple[str, ...]:
+        """Record fields needed with these parameters, besides the text judged."""
+        return self.reads
+
+    # --- reading a record -------------------------------------------------------------------------------------------
+
+    def judged(self, record: Record) -> str:
+        """Which text of the record is judged: the `judge` parameter, the record's own field, or what it has."""
+        wanted = getattr(self, "judge", "") or record.judge
+        if not wanted:
+            wanted = self.judges[0] if len(self.judges) == 1 else record.guess_judge()
+        if wanted not in self.judges:
+            raise Unscored(f"{self.name} judges {' or '.join(self.judges)}, this record judges {wanted}")
+        return wanted
+
+    def candidate(self, record: Record) -> str:
+        """The text that is judged."""
+        return self.text(record, self.judged(record))
+
+    def text(self, record: Record, name: str) -> str:
+        """A text field of the record; Unscored when it is absent or blank."""
+        value: str | None = getattr(record, name)
+        if value is None:
+            raise Unscored(f"no {name}")
+        if not value.strip():
+            raise Unscored(f"empty {name}")
+        return value
+
+    def given_references(self, record: Record) -> tuple[str, ...]:
+        """The references that have text; Unscored when there are none."""
+        references = tuple(r for r in record.references if r.strip())
+        if not references:
+            raise Unscored("no reference")
+        return references
+
+    def missing(self, record: Record) -> str | None:
+        """The field this metric needs and the record does not have at all, if any."""
+        try:
+            needed = (self.judged(record), *self.needs())
+        except Unscored:
+            return None
+        for name in needed:
+            if (not record.has_references) if name == "references" else getattr(record, name) is None:
+                return name
+        return None
+
+    # --- printing and parsing ---------------------------------------------------------------------------------------
+
+    @classmethod
+    def parameters(cls) -> tuple[dataclasses.Field[Any], ...]:
+        return dataclasses.fields(cls)
+
+    def spec(self, full: bool = False) -> str:
+        """`name[param=value,…]`, parameters at their default left out unless `full`."""
+        shown = [
+            f"{p.name}={_print(getattr(self, p.name))}"
+            for p in self.parameters()
+            if full or getattr(self, p.name) != p.default
+        ]
+        return f"{self.name}[{','.join(shown)}]" if shown else self.name
+
+    def __str__(self) -> str:
+        return self.spec()
+
+    @classmethod
+    def description(cls) -> str:
+        """The first line of the docstring."""
+        return (cls.__doc__ or "").strip().splitlines()[0] if cls.__doc__ else ""
+
+    @classmethod
+    def with_parameters(cls, given: Mapping[str, str]) -> Metric:
+        """Build the metric from printed parameters, refusing unknown names and values."""
+        known = {p.name: p for p in cls.parameters()}
+        types = get_type_hints(cls)
+        values: dict[str, Any] = {}
+        for name, printed in given.items():
+            if name not in known:
+                raise UsageError(
+                    f"{cls.name} has no parameter {name!r}; it has: {', '.join(known) or 'none'}"
+                )
+            value = _parse(printed, types[name], f"{cls.name}[{name}={printed}]")
+            choices = known[name].metadata.get("choices", ())
+            if choices and value not in choices:
+                raise UsageError(f"{cls.name}[{name}={printed}]: not one of {', '.join(_print(c) for c in choices)}")
+            values[name] = value
+        metric = cls(**values)
+        metric.check()
+        return metric
+
+    def check(self) -> None:
+        """Raise UsageError when the parameters do not go together."""
+
+
+def _print(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _parse(printed: str, kind: Any, where: str) -> Any:
+    kinds = get_args(kind) or (kind,)
+    if bool in kinds:
+        if printed.lower() in ("on", "true", "yes", "1"):
+            return True
+        if printed.lower() in ("off", "false", "no", "0"):
+            return False
+        raise UsageError(f"{where}: say on or off")
+    for number in (int, float):
+        if number in kinds:
+            try:
+                return number(printed)
+            except ValueError:
+                if number is float or float not in kinds:
+                    if str in kinds:
+                        break
+                    raise UsageError(f"{where}: not a{'n integer' if number is int else ' number'}") from None
+    return printed
+
+
+@dataclass(frozen=True)
+class ReferenceMetric(Metric):
+    """A metric that compares the judged text with one reference at a time and takes the best (or the mean)."""
+
+    reads: ClassVar[tuple[str, ...]] = ("references",)
+    judges: ClassVar[tuple[str, ...]] = ("question", "answer", "summary")
+    judge: str = param("", "which text is judged; default: the record's own field", ("", "question", "answer", "summary"))
+    references: str = param("max", "several references: the best one, or the mean", ("max", "mean"))
+
+    @abstractmethod
+    async def compare(self, candidate: str, reference: str, record: Record) -> Score:
+        """Score the judged text against one reference."""
+
+    async def score(self, record: Record) -> Score:
+        candidate, references = self.candidate(record), self.given_references(record)
+        scores = await together(*[self.compare(candidate, reference, record) for reference in references])
+        best = max(range(len(scores)), key=lambda i: (scores[i].value, -i))
+        evidence = {**scores[best].evidence, "reference": references[best]}
+        if self.references == "mean":
+            return Score(sum(s.value for s in scores) / len(scores), evidence, scores[best].counts)
+        return Score(scores[best].value, evidence, scores[best].counts)
+
+
+@dataclass(frozen=True)
+class CorpusMetric(Metric):
+    """A metric that needs a first pass over the file, such as document frequencies."""
+
+    @abstractmethod
+    async def gather(self, record: Record) -> Corpus:
+        """What this record adds to the corpus counts. Each distinct document should be counted as the metric defines."""
+
+    @abstractmethod
+    async def score_given(self, record: Record, corpus: Corpus) -> Score:
+        """Score one record, knowing the counts of the whole file."""
+
+    async def score(self, record: Record) -> Score:
+        """A record on its own is its own corpus."""
+        return await self.score_given(record, await self.gather(record))
