@@ -35,7 +35,7 @@ def read_squad(path: Path) -> list[Example]:
         articles = json.loads(path.read_text(encoding="utf-8"))["data"]
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise UsageError(f"{path}: not a SQuAD file ({problem})") from None
-    found = []
+    found: list[Example] = []
     for number, article in enumerate(articles):
         for paragraph in article["paragraphs"]:
             for qa in paragraph["qas"]:
@@ -55,7 +55,7 @@ def read_squad(path: Path) -> list[Example]:
 
 def read_jsonl(path: Path, *, kind: str = "") -> list[Example]:
     """Examples of a record file (context, question, answer); `kind` keeps only records of that kind."""
-    return [e for e in _lines(path, kind)]
+    return list(_lines(path, kind))
 
 
 def _lines(path: Path, kind: str) -> Iterator[Example]:

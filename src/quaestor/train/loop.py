@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -129,7 +128,7 @@ def fit(
         for group in optimizer.param_groups:
             group["lr"] = plan.lr * max(slope(progress, plan.warmup), 1e-3)
         loss = trainer.loss(model, items)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(list(named.values()), plan.clip)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -179,7 +178,7 @@ def save_checkpoint(
         for key, value in optimizer.state.get(p, {}).items():
             tensors[f"{key}.{name}"] = value.detach().contiguous()
     save_file(tensors, folder / "checkpoint.tmp", metadata={"run": json.dumps(asdict(run))})
-    os.replace(folder / "checkpoint.tmp", folder / "checkpoint.safetensors")
+    (folder / "checkpoint.tmp").replace(folder / "checkpoint.safetensors")
     (folder / "checkpoint.json").write_text(json.dumps(asdict(run)) + "\n")
 
 

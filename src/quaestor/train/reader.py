@@ -1,0 +1,249 @@
+"""Train the reader: which words of a text answer a question, and whether any do (`quaestor train reader`).
+
+MiniLM with a span head; the [CLS] position stands for "no answer". Besides answerable questions it sees unanswerable
+ones made by negative sampling (QuestEval §5.2): the question moved to another paragraph, to another paragraph of the
+same article, to a part of its own paragraph without the answer, or with a name or number changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from quaestor.train.examples import Example, read_jsonl, read_squad
+from quaestor.train.loop import FROZEN, Plan, Run, Trainer, fit, freeze
+
+if TYPE_CHECKING:
+    import torch
+
+SHARDS = 4
+"""An epoch of the loop is a quarter of the data, so that texts can grow longer as training goes on."""
+HELD_OUT = 2
+"""Articles of the SQuAD file kept back for a sanity check."""
+NEGATIVES = {"elsewhere": 0.18, "article": 0.09, "window": 0.09, "changed": 0.07}
+"""Unanswerable examples per answerable one, by how they are made."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A question and a stretch of text as token ids; `start` and `end` are -1 if it holds no answer."""
+
+    question: tuple[int, ...]
+    text: tuple[int, ...]
+    start: int = -1
+    end: int = -1
+
+
+@dataclass(frozen=True)
+class Source:
+    """A whole example as token ids, before cropping."""
+
+    example: Example
+    question: tuple[int, ...]
+    text: tuple[int, ...]
+    start: int
+    end: int
+    breaks: tuple[int, ...]
+    """Token positions where sentences begin."""
+
+
+def corpora(data: Path) -> tuple[list[Example], list[Example]]:
+    """What the reader may be trained on, and a small part kept back."""
+    squad = read_squad(data / "squad11_du_test.json")
+    kept = sorted({e.group for e in squad})[:HELD_OUT]
+    tales = read_jsonl(data / "fairytaleqa_train.jsonl", kind="explicit")
+    multihop = read_jsonl(data / "hotpot_qg.jsonl")
+    train = [e for e in [*squad, *tales, *multihop] if e.start >= 0 and e.group not in kept]
+    return train, [e for e in squad if e.group in kept]
+
+
+def tokenised(examples: list[Example], tokenizer: Any) -> list[Source]:
+    """Token ids and answer positions of examples; those whose answer does not fall on tokens are left out."""
+    texts = list(dict.fromkeys(e.context for e in examples))
+    coded = tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True)
+    known = {text: (coded["input_ids"][i], coded["offset_mapping"][i]) for i, text in enumerate(texts)}
+    questions = tokenizer([e.question for e in examples], add_special_tokens=False)["input_ids"]
+    stops = set(tokenizer.convert_tokens_to_ids([".", "!", "?"]))
+    sources = []
+    for example, question in zip(examples, questions, strict=True):
+        ids, places = known[example.context]
+        inside = [i for i, (a, b) in enumerate(places) if a < example.end and b > example.start]
+        if not inside:
+            continue
+        breaks = (0, *(i + 1 for i, token in enumerate(ids) if token in stops))
+        sources.append(Source(example, tuple(question[:48]), tuple(ids), inside[0], inside[-1], breaks))
+    return sources
+
+
+def crop(source: Source, size: int, rng: np.random.Generator) -> Piece:
+    """The example on a random window of about `size` tokens around its answer, begun at a sentence where possible."""
+    n, length = len(source.text), source.end - source.start + 1
+    size = max(size, length + 16)
+    if n <= size:
+        return Piece(source.question, source.text, source.start, source.end)
+    margin = min(16, (size - length) // 2)
+    left = int(rng.integers(margin, max(margin + 1, size - length - margin + 1)))
+    begin = min(max(0, source.start - left), n - size)
+    begin = max((b for b in source.breaks if begin - 20 <= b <= begin), default=begin)
+    text = source.text[begin : max(begin + size, source.end + 1)]
+    return Piece(source.question, text, source.start - begin, source.end - begin)
+
+
+def stretch(text: tuple[int, ...], breaks: tuple[int, ...], size: int, rng: np.random.Generator) -> tuple[int, ...]:
+    """Any window of about `size` tokens of a text."""
+    starts = [b for b in breaks if b <= len(text) - size] or [0]
+    begin = starts[int(rng.integers(len(starts)))]
+    return text[begin : begin + size]
+
+
+def contains(text: tuple[int, ...], part: tuple[int, ...]) -> bool:
+    """Does this sequence of tokens occur in the text?"""
+    return any(text[i : i + len(part)] == part for i in range(len(text) - len(part) + 1))
+
+
+NAME = re.compile(r"(?<!^)\b[A-Z][\w'-]+(?: [A-Z][\w'-]+)*|\b\d[\d,.]*\d\b|\b\d\b")
+
+
+def changed(example: Example, rng: np.random.Generator) -> str | None:
+    """The question with one name or number replaced by another of its text, as people write unanswerable ones."""
+    in_question = list(NAME.finditer(example.question))
+    if not in_question:
+        return None
+    old = in_question[int(rng.integers(len(in_question)))]
+    others = {
+        m.group()
+        for m in NAME.finditer(example.context)
+        if m.group()[0].isdigit() == old.group()[0].isdigit()
+        and m.group() not in example.question
+        and m.group() not in example.answers[0]
+        and example.answers[0] not in m.group()
+    }
+    if not others:
+        return None
+    new = sorted(others)[int(rng.integers(len(others)))]
+    return example.question[: old.start()] + new + example.question[old.end() :]
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """Gives each epoch its examples: cropped texts that grow longer, and freshly sampled negatives."""
+
+    sources: list[Source]
+    tokenizer: Any
+    negatives: bool = True
+
+    def sizes(self, epoch: int) -> tuple[int, int]:
+        return min(40 + 7 * epoch, 120), min(84 + 13 * epoch, 230)
+
+    def __call__(self, rng: np.random.Generator, epoch: int) -> list[Piece]:
+        low, high = self.sizes(epoch)
+        chosen = self.sources[epoch % SHARDS :: SHARDS]
+        pieces = [crop(s, int(rng.integers(low, high)), rng) for s in chosen]
+        if not self.negatives:
+            return pieces
+        groups: dict[str, list[Source]] = defaultdict(list)
+        for s in self.sources:
+            groups[s.example.group].append(s)
+        for kind, share in NEGATIVES.items():
+            for i in rng.choice(len(chosen), round(share * len(chosen)), replace=False):
+                piece = self.negative(kind, chosen[i], groups, int(rng.integers(low, high)), rng)
+                if piece is not None:
+                    pieces.append(piece)
+        return pieces
+
+    def negative(
+        self, kind: str, source: Source, groups: dict[str, list[Source]], size: int, rng: np.random.Generator
+    ) -> Piece | None:
+        """The source's question made unanswerable, or None if this one does not lend itself to it."""
+        answer = source.text[source.start : source.end + 1]
+        if kind == "changed":
+            question = changed(source.example, rng)
+            if question is None:
+                return None
+            ids = self.tokenizer(question, add_special_tokens=False)["input_ids"][:48]
+            return replace(crop(source, size, rng), question=tuple(ids), start=-1, end=-1)
+        pool = {"elsewhere": self.sources, "article": groups[source.example.group], "window": [source]}[kind]
+        other = pool[int(rng.integers(len(pool)))]
+        if kind != "window" and other.text == source.text:
+            return None
+        text = stretch(other.text, other.breaks, size, rng)
+        return None if contains(text, answer) else Piece(source.question, text)
+
+
+def collate(pieces: list[Piece], cls: int, sep: int) -> dict[str, torch.Tensor]:
+    """Padded tensors of a batch: [CLS] question [SEP] text [SEP]; `allowed` marks [CLS] and the text."""
+    import torch
+
+    width = max(len(p.question) + len(p.text) + 3 for p in pieces)
+    shape = (len(pieces), width)
+    ids, types = torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.long)
+    attention, allowed = torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.bool)
+    start, end = torch.zeros(len(pieces), dtype=torch.long), torch.zeros(len(pieces), dtype=torch.long)
+    for row, p in enumerate(pieces):
+        begin = len(p.question) + 2
+        stop = begin + len(p.text)
+        ids[row, : stop + 1] = torch.tensor([cls, *p.question, sep, *p.text, sep])
+        types[row, begin : stop + 1] = 1
+        attention[row, : stop + 1] = 1
+        allowed[row, 0] = True
+        allowed[row, begin:stop] = True
+        if p.start >= 0:
+            start[row], end[row] = begin + p.start, begin + p.end
+    return {
+        "input_ids": ids,
+        "token_type_ids": types,
+        "attention_mask": attention,
+        "allowed": allowed,
+        "start": start,
+        "end": end,
+    }
+
+
+def span_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    """Mean cross entropy of the right first and last token."""
+    import torch
+
+    inputs = {k: batch[k] for k in ("input_ids", "token_type_ids", "attention_mask")}
+    out = model(**inputs)
+    shut = ~batch["allowed"]
+    loss: torch.Tensor = torch.nn.functional.cross_entropy(out.start_logits.masked_fill(shut, -1e4), batch["start"])
+    return (loss + torch.nn.functional.cross_entropy(out.end_logits.masked_fill(shut, -1e4), batch["end"])) / 2
+
+
+def new_reader(base: Path, seed: int) -> tuple[Any, Any]:
+    """The untrained reader on a base encoder, and its tokenizer."""
+    import torch
+    from transformers import AutoModelForQuestionAnswering, AutoTokenizer, logging
+
+    logging.set_verbosity_error()
+    torch.manual_seed(seed)
+    model = AutoModelForQuestionAnswering.from_pretrained(
+        base, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.0
+    )
+    freeze(model, *FROZEN)
+    return model, AutoTokenizer.from_pretrained(base)
+
+
+def train(
+    data: Path, base: Path, out: Path, plan: Plan, *, negatives: bool = True, resume: bool = False
+) -> tuple[Any, Any, Run]:
+    """Fine-tune the reader from a base encoder; checkpoints go to `out`."""
+    model, tokenizer = new_reader(base, plan.seed)
+    examples, _ = corpora(data)
+    sources = tokenised(examples, tokenizer)
+    order = np.random.default_rng(plan.seed).permutation(len(sources))
+    lesson = Lesson([sources[i] for i in order], tokenizer, negatives)
+    cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
+    trainer = Trainer[Piece](
+        model=model,
+        examples=lesson,
+        length=lambda p: len(p.question) + len(p.text),
+        loss=lambda m, pieces: span_loss(m, collate(pieces, cls, sep)),
+    )
+    run = fit(trainer, plan, out, resume=resume, log=lambda line: print(line, flush=True))
+    return model, tokenizer, run
