@@ -309,7 +309,9 @@ class Reading:
     confidence: float
     """Probability of the answer span."""
     gold: float | None = None
-    """Probability of the gold answer's best span, when one was given and stands in the text."""
+    """Probability of the gold answer (all its places in a window together), when given and standing in the text."""
+    best: str = ""
+    """The most probable span, even where "no answer" is more probable."""
 
 
 @dataclass(frozen=True)
