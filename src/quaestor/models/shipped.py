@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from quaestor.errors import MissingModel
+from quaestor.models.base import ModelChoice
+from quaestor.models.checkpoints import file_hash, find
 
 if TYPE_CHECKING:
     import torch
@@ -49,16 +51,6 @@ def grow(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
             scale = tensors.get(f"{name}:scale")
             full[name] = tensor.float() if scale is None else tensor.float() * scale.unsqueeze(1)
     return full
-
-
-def file_hash(*paths: Path) -> str:
-    """sha256 over the bytes of the files, in the order given."""
-    digest = hashlib.sha256()
-    for path in paths:
-        with path.open("rb") as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
-    return digest.hexdigest()
 
 
 def save_shipped(
@@ -101,12 +93,17 @@ def shipped_config(role: str, folder: Path | None = None) -> dict[str, Any]:
 
 
 def load_shipped(
-    role: str, build: Callable[[Path, Mapping[str, Any]], M], *, base: Path | None = None, folder: Path | None = None
+    role: str,
+    build: Callable[[Path, Mapping[str, Any]], M],
+    *,
+    base: Path | None = None,
+    folder: Path | None = None,
+    pull: bool = False,
 ) -> tuple[M, Path, str]:
     """A shipped model on its base: (the model in eval mode, the base's folder with the tokenizer, sha256 of both).
 
     `build(base_folder, settings)` makes the untrained model with the base's weights; the stored tensors are then put
-    in. `base` names the base's folder when the catalog shall not look it up.
+    in. `base` is the base's folder when the catalog shall not look it up; `pull` lets it be fetched.
     """
     import torch
     from safetensors.torch import load_file
@@ -114,9 +111,7 @@ def load_shipped(
     home = folder or SHIPPED / role
     config = shipped_config(role, home)
     if base is None:
-        from quaestor.models.catalog import locate
-
-        base = locate(config["base"])
+        base = find(ModelChoice(role="encoder", name=config["base"], pull=pull)).folder
     if file_hash(base / "model.safetensors") != config["base_sha256"]:
         raise MissingModel(f"{base}: not the base the shipped {role} was trained on; run: quaestor models verify")
     model: Any = build(base, config["settings"])

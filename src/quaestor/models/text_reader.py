@@ -1,0 +1,78 @@
+"""Text-to-text readers such as QuestEval's T5: they write the answer, or "unanswerable"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from quaestor.models.base import Model, ModelChoice
+from quaestor.requests import Reading
+
+UNANSWERABLE = "unanswerable"
+
+
+class TextReader(Model):
+    """Reads "QUESTION </s> TEXT" and writes at most 20 tokens greedily, as QuestEval 0.2.4 does.
+
+    P(unanswerable) is the probability that the answer begins with the first piece of "unanswerable".
+    """
+
+    role: ClassVar[str] = "reader"
+    window = 512
+
+    def __init__(self, folder: Path, tokenizer: Any, name: str, sha256: str, choice: ModelChoice) -> None:
+        import torch
+        from transformers import AutoModelForSeq2SeqLM, logging
+
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+        model = AutoModelForSeq2SeqLM.from_pretrained(folder)
+        self.model = model.to(dtype=getattr(torch, choice.dtype), device=choice.device or "cpu").eval()
+        self.tokenizer, self.name, self.sha256 = tokenizer, name, sha256
+
+    def lengths(self, requests: Sequence[Any]) -> list[int]:
+        return [min(len(r.question) // 4 + len(r.text) // 4 + 4, self.window) for r in requests]
+
+    def answer(self, batch: Sequence[Any]) -> list[Reading]:
+        import torch
+
+        tokenizer, device = self.tokenizer, self.model.device
+        sources = [f"{r.question} </s> {r.text}" for r in batch]
+        inputs = tokenizer(sources, truncation=True, max_length=self.window, padding=True, return_tensors="pt").to(
+            device
+        )
+        inputs.pop("token_type_ids", None)
+        none = tokenizer(UNANSWERABLE, add_special_tokens=False)["input_ids"][0]
+        with torch.inference_mode():
+            out = self.model.generate(
+                **inputs,
+                max_new_tokens=20,
+                num_beams=1,
+                do_sample=False,
+                output_logits=True,
+                return_dict_in_generate=True,
+            )
+            logs = [step.float().log_softmax(-1) for step in out.logits]
+            unanswerable = logs[0][:, none].exp().tolist()
+            written = out.sequences[:, -len(logs) :]
+            readings = []
+            for row, request in enumerate(batch):
+                text = tokenizer.decode(written[row], skip_special_tokens=True).strip()
+                pieces = [t for t in written[row].tolist() if t != tokenizer.pad_token_id]
+                confidence = float(sum(logs[k][row, t] for k, t in enumerate(pieces)).exp()) if pieces else 0.0
+                given = "" if text.lower() == UNANSWERABLE else text
+                at = request.text.find(given) if given else -1
+                span = (at, at + len(given)) if at >= 0 else None
+                gold = self._gold(inputs, row, request.gold) if request.gold else None
+                readings.append(Reading(given, span, float(unanswerable[row]), confidence, gold, given))
+        return readings
+
+    def _gold(self, inputs: Any, row: int, gold: str) -> float:
+        """Probability that the model writes exactly the gold answer."""
+        import torch
+
+        labels = self.tokenizer(gold, return_tensors="pt")["input_ids"].to(self.model.device)
+        one = {k: v[row : row + 1] for k, v in inputs.items()}
+        logs = self.model(**one, labels=labels).logits.float().log_softmax(-1)
+        return float(torch.gather(logs, 2, labels[:, :, None]).sum().exp())
