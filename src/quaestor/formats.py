@@ -46,7 +46,7 @@ def read_jsonl(path: Path) -> Iterator[Row]:
 
 
 def read_csv(path: Path) -> Iterator[Row]:
-    """A header names the fields; references is a JSON list (or one reference); human.X, peers.X, ratings.X are columns."""
+    """A header names the fields; references is a JSON list or one reference; human.X, peers.X, ratings.X are columns."""
     csv.field_size_limit(2**31 - 1)
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
@@ -73,7 +73,9 @@ def _csv_row(header: list[str], cells: list[str], line: int) -> dict[str, Any] |
         if cell == "":
             continue
         if any("\udc80" <= c <= "\udcff" for c in cell):
-            shown = {k: v.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace") for k, v in raw.items()}
+            shown = {
+                k: v.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace") for k, v in raw.items()
+            }
             return Reject(line, f"field '{name}' is not valid UTF-8: save the file as UTF-8", shown)
         outer, dot, inner = name.partition(".")
         try:
@@ -154,7 +156,9 @@ def _squad(articles: list[Any], path: Path) -> Iterator[dict[str, Any]]:
                         **{k: v for k, v in qa.items() if k not in ("id", "question")},
                     }
         except (KeyError, TypeError) as wrong:
-            raise UsageError(f"{path}: data[{a}] is not in SQuAD form: {wrong!r} is missing or of the wrong kind") from None
+            raise UsageError(
+                f"{path}: data[{a}] is not in SQuAD form: {wrong!r} is missing or of the wrong kind"
+            ) from None
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------

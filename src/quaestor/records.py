@@ -57,7 +57,9 @@ class Record:
 
     def to_object(self) -> dict[str, Any]:
         """The record as a JSON object, absent fields left out."""
-        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("extra", "references_given", "line")}
+        own = {
+            f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("extra", "references_given", "line")
+        }
         own["references"] = list(self.references) if self.has_references else None
         own["ratings"] = {k: list(v) for k, v in self.ratings.items()}
         return {**{k: v for k, v in own.items() if v is not None and v != {}}, **self.extra}
@@ -77,7 +79,9 @@ class Record:
                 raise UsageError("field 'id' is missing: give every record an id")
             values["id"] = default_id
         references = values.pop("references", None)
-        return cls(**values, references=references or (), references_given=references is not None, extra=extra, line=line)
+        return cls(
+            **values, references=references or (), references_given=references is not None, extra=extra, line=line
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +205,7 @@ def _check_references(name: str, value: Any) -> tuple[str, ...] | None:
 def _check_judge(name: str, value: Any) -> str | None:
     if value is not None and value not in JUDGES:
         raise UsageError(f"field '{name}' must be one of {', '.join(JUDGES)}, not {value!r}")
-    return value
+    return None if value is None else str(value)
 
 
 def _number(name: str, value: Any) -> float:

@@ -13,7 +13,17 @@ from typing import TypeVar
 from quaestor.errors import UsageError
 from quaestor.metrics.base import CorpusMetric, Metric, ReferenceMetric, Score, param
 
-__all__ = ["CorpusMetric", "Metric", "ReferenceMetric", "Score", "all_metrics", "metric", "param", "register", "split_specs"]
+__all__ = [
+    "CorpusMetric",
+    "Metric",
+    "ReferenceMetric",
+    "Score",
+    "all_metrics",
+    "metric",
+    "param",
+    "register",
+    "split_specs",
+]
 
 M = TypeVar("M", bound=type[Metric])
 _registered: dict[str, type[Metric]] = {}

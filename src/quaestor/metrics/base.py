@@ -63,6 +63,12 @@ class Metric(ABC):
         """The corpus score from the summed `counts`; None means: the mean of the item scores."""
         return None
 
+    def explain(self, evidence: Mapping[str, Any]) -> Any:
+        """The evidence as something rich can print; by default one line per entry."""
+        from rich.text import Text
+
+        return Text("\n".join(f"    {name}: {_brief(value)}" for name, value in evidence.items()))
+
     def roles_needed(self) -> tuple[str, ...]:
         """The roles this metric asks with these parameters."""
         return self.roles
@@ -144,9 +150,7 @@ class Metric(ABC):
         values: dict[str, Any] = {}
         for name, printed in given.items():
             if name not in known:
-                raise UsageError(
-                    f"{cls.name} has no parameter {name!r}; it has: {', '.join(known) or 'none'}"
-                )
+                raise UsageError(f"{cls.name} has no parameter {name!r}; it has: {', '.join(known) or 'none'}")
             value = _parse(printed, types[name], f"{cls.name}[{name}={printed}]")
             choices = known[name].metadata.get("choices", ())
             if choices and value not in choices:
@@ -156,8 +160,18 @@ class Metric(ABC):
         metric.check()
         return metric
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027 (most metrics have nothing to check)
         """Raise UsageError when the parameters do not go together."""
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_brief(v) for v in value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{k} {_brief(v)}" for k, v in value.items())
+    return str(value)
 
 
 def _print(value: Any) -> str:
@@ -192,7 +206,9 @@ class ReferenceMetric(Metric):
 
     reads: ClassVar[tuple[str, ...]] = ("references",)
     judges: ClassVar[tuple[str, ...]] = ("question", "answer", "summary")
-    judge: str = param("", "which text is judged; default: the record's own field", ("", "question", "answer", "summary"))
+    judge: str = param(
+        "", "which text is judged; default: the record's own field", ("", "question", "answer", "summary")
+    )
     references: str = param("max", "several references: the best one, or the mean", ("max", "mean"))
 
     @abstractmethod
@@ -215,7 +231,7 @@ class CorpusMetric(Metric):
 
     @abstractmethod
     async def gather(self, record: Record) -> Corpus:
-        """What this record adds to the corpus counts. Each distinct document should be counted as the metric defines."""
+        """What this record adds to the corpus counts."""
 
     @abstractmethod
     async def score_given(self, record: Record, corpus: Corpus) -> Score:

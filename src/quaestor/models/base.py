@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, ClassVar
 
-from quaestor.models.packing import pack
 from quaestor.errors import UsageError
+from quaestor.models.packing import pack
 from quaestor.requests import Request
 
 ROLES = (
