@@ -1,0 +1,191 @@
+"""The whole meta-evaluation of a file: every metric against every dimension, who beats the baselines, who differs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quaestor.errors import UsageError
+from quaestor.meta.correlation import COEFFICIENTS, Estimates, correlate
+from quaestor.meta.fields import slices
+from quaestor.meta.judgements import Judgements
+from quaestor.meta.resampling import difference_p, outward
+from quaestor.meta.significance import CORRECTIONS, clusters
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric and one human dimension."""
+
+    part: str
+    """Which slice of the file (`--by`); empty for all of it"""
+    dimension: str
+    metric: str
+    kind: str
+    n: int
+    records: int
+    """Records with both a score and a rating"""
+    values: dict[str, float | None]
+    low: dict[str, float | None]
+    high: dict[str, float | None]
+    epsilon: float | None
+    p: float | None
+    """Corrected p-value of the difference to the best sanity baseline"""
+    mark: str
+    """"≤ length" when the metric does not beat the best sanity baseline significantly; empty when it does"""
+    cluster: str
+    """Metrics of one dimension that share a letter do not differ significantly"""
+    reason: str | None
+    """Why there are no numbers"""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What `quaestor meta` found, with everything needed to print it."""
+
+    source: str
+    level: str
+    coefficient: str
+    """The coefficient that ranks, marks and clusters"""
+    coefficients: tuple[str, ...]
+    rows: tuple[Row, ...]
+    records: int
+    method: str
+    correction: str
+    alpha: float
+    notes: tuple[str, ...]
+
+    def to_object(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        from dataclasses import asdict
+
+        return asdict(self)
+
+
+def evaluate(
+    table: Judgements,
+    *,
+    level: str = "segment",
+    by: str | None = None,
+    coefficient: str = "pearson",
+    coefficients: Sequence[str] = COEFFICIENTS,
+    over: str = "items",
+    draws: int = 1000,
+    seed: int = 0,
+    correction: str = "holm",
+    alpha: float = 0.05,
+    interval: str = "bootstrap",
+) -> Evaluation:
+    """Correlate, rank, mark and cluster the metrics of a table, whole or by the values of a field."""
+    if coefficient not in coefficients:
+        coefficients = (coefficient, *coefficients)
+    if not table.metrics:
+        raise UsageError(
+            f"{table.source}: no metric to judge: give --scores FILE (from `quaestor score`) or records with peers"
+        )
+    rows: list[Row] = []
+    notes, methods = list(table.notes), []
+    for part, records in slices(table, by):
+        try:
+            found = correlate(
+                records, level, over=over, draws=draws, seed=seed, coefficients=tuple(coefficients), method=interval
+            )
+        except UsageError as error:
+            if by is None:
+                raise
+            notes.append(f"{by} = {part}: left out, {error}")
+            continue
+        methods.append(found.method)
+        rows += _rows(part, records, found, coefficient, correction, alpha)
+    if not any(row.reason is None for row in rows):
+        reasons = sorted({row.reason for row in rows if row.reason}) or notes[-1:]
+        raise UsageError(f"{table.source}: nothing can be correlated: {'; '.join(reasons)}")
+    notes += _gaps(table)
+    method = methods[0] if by is None else methods[0] + " (each part on its own)"
+    return Evaluation(
+        table.source, level, coefficient, tuple(coefficients), tuple(rows), len(table.records), method, correction,
+        alpha, tuple(notes),
+    )  # fmt: skip
+
+
+def _rows(part: str, table: Judgements, found: Estimates, main: str, correction: str, alpha: float) -> list[Row]:
+    rows = []
+    for d, dimension in enumerate(table.dimensions):
+        scale = "logit" if main == "accuracy" else "fisher"
+        value, drawn = found.values[main][:, d], outward(found.draws[main][:, :, d], scale)
+        moved = outward(value, scale)
+        defined = [m for m in range(len(table.metrics)) if np.isfinite(value[m])]
+        order = sorted(defined, key=lambda m: -value[m])
+        letters = dict(zip(order, _clusters(order, moved, drawn, found.units, correction, alpha), strict=True))
+        marks = _marks(table, order, moved, drawn, found.units, correction, alpha)
+        undefined = [m for m in range(len(table.metrics)) if m not in letters]
+        for m in order + undefined:
+            p, mark = marks.get(m, (None, ""))
+            rows.append(
+                Row(
+                    part=part,
+                    dimension=dimension,
+                    metric=table.metrics[m],
+                    kind=table.kinds[table.metrics[m]],
+                    n=int(found.n[m, d]),
+                    records=int(found.records[m, d]),
+                    values={name: _number(v[m, d]) for name, v in found.values.items()},
+                    low={name: _number(v[m, d]) for name, v in found.low.items()},
+                    high={name: _number(v[m, d]) for name, v in found.high.items()},
+                    epsilon=_number(found.epsilon[m, d]),
+                    p=p,
+                    mark=mark,
+                    cluster=letters.get(m, ""),
+                    reason=found.reasons.get((m, d)),
+                )
+            )
+    return rows
+
+
+def _clusters(order: list[int], value: Array, drawn: Array, units: int, correction: str, alpha: float) -> list[str]:
+    """Letters of the ranked metrics, from paired bootstrap tests of all pairs, corrected together."""
+    i, j = np.triu_indices(len(order), 1)
+    ranked, rows = value[order], drawn[:, order]
+    p = difference_p(ranked[i] - ranked[j], rows[:, i] - rows[:, j], units)
+    differs = np.zeros((len(order), len(order)), dtype=bool)
+    differs[i, j] = CORRECTIONS[correction](p) < alpha
+    return clusters(differs)
+
+
+def _marks(
+    table: Judgements, order: list[int], value: Array, drawn: Array, units: int, correction: str, alpha: float
+) -> dict[int, tuple[float, str]]:
+    """Which metrics do not beat the best sanity baseline. A baseline may count turned round (shorter is
+    better): its sign is taken as found; a metric must follow people in its own direction."""
+    baselines = [m for m in order if table.kinds[table.metrics[m]] == "sanity"]
+    others = [m for m in order if m not in baselines]
+    if not baselines or not others:
+        return {}
+    best = max(baselines, key=lambda m: abs(value[m]))
+    sign = 1.0 if value[best] >= 0 else -1.0
+    gap = value[others] - sign * value[best]
+    p = CORRECTIONS[correction](difference_p(gap, drawn[:, others] - sign * drawn[:, [best]], units))
+    name = ("" if sign > 0 else "−") + table.metrics[best]
+    return {
+        m: (float(q), "" if q < alpha and value[m] > sign * value[best] else f"≤ {name}")
+        for m, q in zip(others, p, strict=True)
+    }
+
+
+def _gaps(table: Judgements) -> list[str]:
+    missing = np.isnan(table.scores).sum(axis=0).tolist()
+    return [
+        f"{count} of {len(table.records)} records are unscored by {name}: left out there"
+        for name, count in zip(table.metrics, missing, strict=True)
+        if count
+    ]
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None
