@@ -13,10 +13,10 @@ from quaestor.requests import Span
 WORD = re.compile(r"\w+")
 COMMON = frozenset(
     WORD.findall(
-        "a an the of in on at to for from by with and or but not no is are was were be been being am do does did has have "
-        "had having it its he she his her him they them their this that these those there here as than then so such if "
-        "what which who whom whose when where why how many much can could will would shall should may might must i we you "
-        "my our your me us about into over after before between during out up down off"
+        "a an the of in on at to for from by with and or but not no is are was were be been being am do does did has "
+        "have had having it its he she his her him they them their this that these those there here as than then so "
+        "such if what which who whom whose when where why how many much can could will would shall should may might "
+        "must i we you my our your me us about into over after before between during out up down off"
     )
 )
 

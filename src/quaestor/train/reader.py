@@ -13,14 +13,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import numpy as np
 
+from quaestor.errors import UsageError
+from quaestor.models.base import ModelChoice
+from quaestor.models.checkpoints import find, need
+from quaestor.models.shipped import save_shipped
 from quaestor.train.examples import Example, read_jsonl, read_squad
-from quaestor.train.loop import FROZEN, Plan, Run, Trainer, fit, freeze
+from quaestor.train.loop import FROZEN, Plan, Run, Trainer, fit, freeze, load_checkpoint, write_card
+from quaestor.train.options import train_options
 
 if TYPE_CHECKING:
     import torch
 
+BASE = "all-minilm-l6-v2"
 SHARDS = 4
 """An epoch of the loop is a quarter of the data, so that texts can grow longer as training goes on."""
 HELD_OUT = 2
@@ -247,3 +254,76 @@ def train(
     )
     run = fit(trainer, plan, out, resume=resume, log=lambda line: print(line, flush=True))
     return model, tokenizer, run
+
+
+def pack(model: Any, base: Path, out: Path, facts: dict[str, Any]) -> None:
+    """Store the trained reader with its card."""
+    size = save_shipped(model, out, base_name=BASE, base=base)
+    write_card(
+        out,
+        {
+            "name": "quaestor reader",
+            "task": "extractive question answering with an unanswerable option, English",
+            "base": f"{BASE} (Apache-2.0), its word and position embeddings unchanged",
+            "data": "SQuAD v1.1 train part of Du et al. (CC BY-SA 4.0), FairytaleQA explicit answers (Apache-2.0), "
+            "HotpotQA passages of the QAScore examples (CC BY-SA 4.0); answers that stand in their text",
+            "negatives": ", ".join(f"{kind} {share:g}" for kind, share in NEGATIVES.items()) + " per answerable one",
+            **facts,
+            "bytes": size,
+            "licence": "CC BY-SA 4.0 (from the training data)",
+        },
+    )
+
+
+@click.command()
+@train_options
+@click.option(
+    "--base", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Folder of the base encoder."
+)
+@click.option("--lr", default=1.5e-4, show_default=True)
+@click.option("--batch", default=12, show_default=True)
+@click.option("--negatives/--no-negatives", default=True, help="Negative sampling (QuestEval §5.2).")
+@click.option(
+    "--pack", "pack_only", is_flag=True, help="Only store the last checkpoint as a model, without training on."
+)
+@click.option(
+    "--evaluate", "evaluate", is_flag=True, help="Only print how good the reader in --out (or the shipped) is."
+)
+@click.option(
+    "--judgements", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Rated questions (QGEval)."
+)
+@click.option("--most", default=0, help="Evaluate on about this many questions of each file.")
+def command(
+    data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, base: Path | None,
+    lr: float, batch: int, negatives: bool, pack_only: bool, evaluate: bool, judgements: Path | None, most: int,
+) -> None:  # fmt: skip
+    """Train the reader, or say how good it is (--evaluate)."""
+    need("torch", "transformers", "safetensors")
+    import torch
+
+    from quaestor.models import reader
+    from quaestor.train.reader_scores import report, score_file
+
+    torch.set_num_threads(threads)
+    if evaluate:
+        model = reader.load(ModelChoice("reader", str(out) if out else None))
+        click.echo(report(model, data, judgements, most))
+        return
+    if out is None:
+        raise UsageError("--out names the folder for checkpoints and the model")
+    base = base or find(ModelChoice("encoder", BASE)).folder
+    if pack_only:
+        network, tokenizer = new_reader(base, seed)
+        run = load_checkpoint(out, {n: p for n, p in network.named_parameters() if p.requires_grad})
+        network.eval()
+    else:
+        if minutes <= 0 and steps <= 0:
+            raise UsageError("say how long to train: --minutes or --steps")
+        plan = Plan(steps=steps, minutes=minutes, lr=lr, batch=batch, seed=seed, threads=threads)
+        network, tokenizer, run = train(data, base, out, plan, negatives=negatives, resume=resume)
+    held = score_file(reader.SpanReader(network, tokenizer, "new", ""), corpora(data)[1][:400])
+    shown = {k: round(held[k], 3) for k in ("n", "em", "f1", "auc_shuffled")}
+    facts = {"steps": run.step, "minutes": round(run.seconds / 60, 1), "examples": run.examples, "seed": seed}
+    how = {"learning rate": lr, "batch": batch, "machine": "2-core CPU machine, no GPU"}
+    pack(network, base, out, {**facts, **how, "kept-back articles": shown})
+    click.echo(f"{out}: {run.step} steps, {run.seconds / 60:.1f} min; kept-back articles: {shown}")
