@@ -46,7 +46,7 @@ def read_jsonl(path: Path) -> Iterator[Row]:
 
 
 def read_csv(path: Path) -> Iterator[Row]:
-    """A header names the fields; references is a JSON list or one reference; human.X, peers.X, ratings.X are columns."""
+    """A header names the fields; references is a JSON list or one text; human.X, peers.X, ratings.X are columns."""
     csv.field_size_limit(2**31 - 1)
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:

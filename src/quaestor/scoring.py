@@ -122,7 +122,7 @@ class Result:
         return (outcome.to_object(self.specs, explain=True) for outcome in self.outcomes)
 
     def __getitem__(self, key: str | tuple[str, str]) -> Any:
-        """`result["bleu"]`: {id: number or None}; `result["bleu", "q1"]`: one of them; `result["q1"]`: all of a record."""
+        """`result["bleu"]`: {id: number or None}; `result["bleu", "q1"]`: one; `result["q1"]`: a record's."""
         if isinstance(key, tuple):
             return self[key[0]][key[1]]
         if key in self.specs or str(_spec(key)) in self.specs:

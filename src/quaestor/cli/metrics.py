@@ -1,0 +1,21 @@
+"""`quaestor metrics`: all metrics with one sentence each, or the card of one."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--markdown", is_flag=True, help="Print the card as Markdown.")
+def command(name: str | None, markdown: bool) -> None:
+    """List all metrics, or print the card of NAME: what it judges and reads, parameters, source, limits, example."""
+    from quaestor.cards import card_markdown, print_card, print_list
+    from quaestor.metrics import metric
+
+    if name is None:
+        print_list()
+    elif markdown:
+        click.echo(card_markdown(type(metric(name))))
+    else:
+        print_card(type(metric(name)))
