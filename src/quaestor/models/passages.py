@@ -1,0 +1,48 @@
+"""Cutting a text into passages of whole sentences: what the asker reads at once."""
+
+from __future__ import annotations
+
+import re
+
+from quaestor.requests import Span
+
+BREAK = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[^\W_])|\n+")
+"""After a full stop, or at a line's end."""
+WORDS = 120
+"""Words of a passage, at most (a longer sentence is cut)."""
+
+
+def sentences(text: str, words: int = WORDS) -> list[Span]:
+    """Where the sentences of a text stand, blanks left out; one longer than `words` is cut into parts."""
+    spans: list[Span] = []
+    edges = [0, *(e for m in BREAK.finditer(text) for e in (m.start(), m.end())), len(text)]
+    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+        found = [m.span() for m in re.finditer(r"\S+", text[begin:end])]
+        for at in range(0, len(found), words):
+            part = found[at : at + words]
+            spans.append((begin + part[0][0], begin + part[-1][1]))
+    return spans
+
+
+def passages(text: str, words: int = WORDS) -> list[Span]:
+    """Where the passages of a text stand: whole sentences, about equally long, none longer than `words`."""
+    spans = sentences(text, words)
+    sizes = [len(text[a:b].split()) for a, b in spans]
+    parts = -(-sum(sizes) // words)
+    if not parts:
+        return []
+    aim, passage, size, found = sum(sizes) / parts, 0, 0, list[Span]()
+    for i, (span, length) in enumerate(zip(spans, sizes, strict=True)):
+        if size and (size + length > words or size + length / 2 > aim):
+            found.append((spans[passage][0], spans[i - 1][1]))
+            passage, size = i, 0
+        size += length
+        if i == len(spans) - 1:
+            found.append((spans[passage][0], span[1]))
+    return found
+
+
+def passage_of(text: str, start: int, spans: list[Span]) -> str:
+    """The passage in which position `start` falls (the last one that begins before it)."""
+    begin, end = next(((a, b) for a, b in reversed(spans) if a <= start), spans[0] if spans else (0, len(text)))
+    return text[begin:end]

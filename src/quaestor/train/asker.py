@@ -1,0 +1,154 @@
+"""Train the asker: questions whose answer is a given part of a text (`quaestor train asker`).
+
+SmolLM2 with low-rank corrections, trained on question answering data turned round (QuestEval §5.2): text and answer
+are given, the human question is to be written. The text comes first, so that all answers of a passage share it: in
+training, too, a passage is read once and its questions branch off, each blind to the others.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from quaestor.models.asker import passage_ids, target_ids, wish_ids
+from quaestor.models.passages import passage_of, passages
+from quaestor.train.examples import Example, read_squad
+from quaestor.train.lora import adapt
+from quaestor.train.loop import Plan, Run, Trainer, fit
+
+if TYPE_CHECKING:
+    import torch
+
+HELD_OUT = 2
+"""Articles of the SQuAD file kept back for judging (the reader's, too)."""
+LONGEST = 8
+"""Words of an answer, at most: at work, answers are names and noun phrases."""
+BRANCHES = 8
+"""Questions on one passage in one example, at most; bounds the memory of a step."""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A passage and questions on it, as token ids."""
+
+    passage: tuple[int, ...]
+    branches: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+    """(the answer wished for, the human question) of each."""
+
+    @property
+    def length(self) -> int:
+        return len(self.passage) + sum(len(w) + len(q) for w, q in self.branches)
+
+
+def corpora(data: Path) -> tuple[list[Example], list[Example]]:
+    """Examples to learn from, and those of the articles kept back."""
+    squad = [e for e in read_squad(data / "squad11_du_test.json") if e.start >= 0]
+    kept = sorted({e.group for e in squad})[:HELD_OUT]
+    train = [e for e in squad if e.group not in kept and len(e.answers[0].split()) <= LONGEST]
+    return train, [e for e in squad if e.group in kept]
+
+
+def lessons(examples: list[Example], tokenizer: Any) -> list[Lesson]:
+    """Passages with their questions; a text is cut into passages as it will be when questions are asked."""
+    found: dict[str, list[Example]] = defaultdict(list)
+    cut = {text: passages(text) for text in {e.context for e in examples}}
+    for e in examples:
+        found[passage_of(e.context, e.start, cut[e.context])].append(e)
+    made = []
+    for passage, group in found.items():
+        branches = [
+            (tuple(wish_ids(tokenizer, e.answers[0])), tuple(target_ids(tokenizer, e.question)))
+            for e in {(e.answers[0], e.question): e for e in group}.values()
+        ]
+        ids = tuple(passage_ids(tokenizer, passage))
+        made += [Lesson(ids, tuple(branches[at : at + BRANCHES])) for at in range(0, len(branches), BRANCHES)]
+    return made
+
+
+def collate(batch: list[Lesson], pad: int) -> dict[str, torch.Tensor]:
+    """Tensors of a batch: a branch sees the passage and itself; positions go on from the passage's end.
+
+    `wanted` are the (row, column) pairs whose next token is to be learnt, `labels` those tokens.
+    """
+    import torch
+
+    width = max(lesson.length for lesson in batch)
+    ids = torch.full((len(batch), width), pad)
+    positions = torch.zeros(len(batch), width, dtype=torch.long)
+    seen = torch.zeros(len(batch), 1, width, width, dtype=torch.bool)
+    seen[:, 0].diagonal(dim1=1, dim2=2).fill_(True)
+    wanted: list[tuple[int, int]] = []
+    labels: list[int] = []
+    for row, lesson in enumerate(batch):
+        n = at = len(lesson.passage)
+        ids[row, :n] = torch.tensor(lesson.passage)
+        positions[row, :n] = torch.arange(n)
+        seen[row, 0, :n, :n] = torch.ones(n, n, dtype=torch.bool).tril()
+        for wish, question in lesson.branches:
+            size = len(wish) + len(question)
+            ids[row, at : at + size] = torch.tensor(wish + question)
+            positions[row, at : at + size] = torch.arange(n, n + size)
+            seen[row, 0, at : at + size, :n] = True
+            seen[row, 0, at : at + size, at : at + size] = torch.ones(size, size, dtype=torch.bool).tril()
+            wanted += [(row, at + len(wish) - 1 + i) for i in range(len(question))]
+            labels += question
+            at += size
+    return {
+        "ids": ids,
+        "positions": positions,
+        "mask": torch.where(seen, 0.0, torch.finfo(torch.float32).min),
+        "wanted": torch.tensor(wanted),
+        "labels": torch.tensor(labels),
+    }
+
+
+def question_loss(model: Any, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    """Mean cross entropy of the questions' tokens; only their positions meet the vocabulary."""
+    import torch
+
+    hidden = model.model(
+        input_ids=batch["ids"], attention_mask=batch["mask"], position_ids=batch["positions"], use_cache=False
+    ).last_hidden_state
+    rows, columns = batch["wanted"].unbind(1)
+    loss: torch.Tensor = torch.nn.functional.cross_entropy(model.lm_head(hidden[rows, columns]), batch["labels"])
+    return loss
+
+
+SHAPE = {"rank": 16, "scale": 2.0, "skip": 10}
+"""Of the corrections: their rank and scale, and how many of the lowest of the 30 blocks go without."""
+
+
+def new_asker(base: Path, shape: Mapping[str, Any], seed: int = 7) -> tuple[Any, Any]:
+    """The base language model with untrained corrections, and its tokenizer."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer, logging
+
+    logging.set_verbosity_error()
+    torch.manual_seed(seed)
+    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
+    return adapt(model, **shape), AutoTokenizer.from_pretrained(base)
+
+
+def train(data: Path, base: Path, out: Path, plan: Plan, *, resume: bool = False) -> tuple[Any, Any, Run]:
+    """Train the asker's corrections on a base language model; checkpoints go to `out`."""
+    model, tokenizer = new_asker(base, SHAPE, plan.seed)
+    examples, _ = corpora(data)
+    made = lessons(examples, tokenizer)
+    pad = tokenizer.eos_token_id
+
+    def epoch(rng: np.random.Generator, number: int) -> list[Lesson]:
+        return made
+
+    trainer = Trainer[Lesson](
+        model=model,
+        examples=epoch,
+        length=lambda lesson: lesson.length,
+        loss=lambda m, batch: question_loss(m, collate(batch, pad)),
+    )
+    run = fit(trainer, plan, out, resume=resume, log=lambda line: print(line, flush=True))
+    return model, tokenizer, run
