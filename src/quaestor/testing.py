@@ -39,8 +39,10 @@ def check_metric(spec: str | Metric, models: ModelSet | None = None, tolerance: 
 def _records(metric: Metric) -> list[Record]:
     """The card's example and three variations of it."""
     first = Record.from_object({"id": "example", **metric.example})
-    longer = {n: f"{t} It was so, and it stayed so, for {i} long years." for i, (n, t) in enumerate(_texts(first), 3)}
-    shorter = {n: " ".join(t.split()[: max(3, len(t.split()) // 2)]) for n, t in _texts(first)}
+    longer: dict[str, Any] = {
+        n: f"{t} It was so, and it stayed so, for {i} long years." for i, (n, t) in enumerate(_texts(first), 3)
+    }
+    shorter: dict[str, Any] = {n: " ".join(t.split()[: max(3, len(t.split()) // 2)]) for n, t in _texts(first)}
     return [first, *(replace(first, id=name, **texts) for name, texts in (("longer", longer), ("shorter", shorter)))]
 
 
@@ -121,7 +123,8 @@ def check_alone(metric: Metric, records: list[Record], models: ModelSet, toleran
 
 def check_strange(metric: Metric, records: list[Record], models: ModelSet) -> None:
     """Emoji, combining marks and other scripts give a number or a reason, not an error."""
-    strange = replace(records[0], id="strange", **{name: STRANGE for name, _ in _texts(records[0])})
+    texts: dict[str, Any] = {name: STRANGE for name, _ in _texts(records[0])}
+    strange = replace(records[0], id="strange", **texts)
     strange = replace(strange, references=(STRANGE,) * len(records[0].references))
     result = score([records[0], strange], metric, models=models, cache=False)
     told = result.unscored[str(metric)].get("strange", "")
@@ -132,7 +135,8 @@ def check_emptiness(metric: Metric, records: list[Record], models: ModelSet) -> 
     """Empty, blank and absent texts are unscored with a reason: never NaN, never a silent 0, never an error."""
     first = records[0]
     judged = metric.judged(first)
-    empty = [replace(first, id="empty", **{judged: ""}), replace(first, id="blank", **{judged: " \n"})]
+    nothing: list[tuple[str, dict[str, Any]]] = [("empty", {judged: ""}), ("blank", {judged: " \n"})]
+    empty = [replace(first, id=name, **texts) for name, texts in nothing]
     if metric.needs() and "references" in metric.needs():
         empty.append(replace(first, id="no reference", references=()))
     result = score(empty, metric, models=models, cache=False)
