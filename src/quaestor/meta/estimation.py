@@ -125,7 +125,7 @@ def ratings_needed(
     """Outputs to rate per system so that a true difference between two systems is found with the given power.
 
     `deviation` is the standard deviation of ratings, `correlation` the metric's with ratings (segment level), `outputs`
-    how many scored outputs a system has (None: without end), `same_items` the correlation of the two systems' ratings on
+    how many scored outputs a system has (None: no end), `same_items` the correlation of the two systems' ratings on
     the same item (0 if they are rated on different items). Normal approximation, two-sided."""
     from scipy.stats import norm
 
