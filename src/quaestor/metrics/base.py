@@ -128,7 +128,7 @@ class Metric(ABC):
     def spec(self, full: bool = False) -> str:
         """`name[param=value,…]`, parameters at their default left out unless `full`."""
         shown = [
-            f"{p.name}={_print(getattr(self, p.name))}"
+            f"{shown_name(p)}={_print(getattr(self, p.name))}"
             for p in self.parameters()
             if full or getattr(self, p.name) != p.default
         ]
@@ -145,17 +145,17 @@ class Metric(ABC):
     @classmethod
     def with_parameters(cls, given: Mapping[str, str]) -> Metric:
         """Build the metric from printed parameters, refusing unknown names and values."""
-        known = {p.name: p for p in cls.parameters()}
+        known = {shown_name(p): p for p in cls.parameters()}
         types = get_type_hints(cls)
         values: dict[str, Any] = {}
         for name, printed in given.items():
             if name not in known:
                 raise UsageError(f"{cls.name} has no parameter {name!r}; it has: {', '.join(known) or 'none'}")
-            value = _parse(printed, types[name], f"{cls.name}[{name}={printed}]")
+            value = _parse(printed, types[known[name].name], f"{cls.name}[{name}={printed}]")
             choices = known[name].metadata.get("choices", ())
             if choices and value not in choices:
                 raise UsageError(f"{cls.name}[{name}={printed}]: not one of {', '.join(_print(c) for c in choices)}")
-            values[name] = value
+            values[known[name].name] = value
         metric = cls(**values)
         metric.check()
         return metric
@@ -172,6 +172,11 @@ def _brief(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{k} {_brief(v)}" for k, v in value.items())
     return str(value)
+
+
+def shown_name(parameter: dataclasses.Field[Any]) -> str:
+    """A parameter's name in specs and cards: `class_`, which Python cannot call `class`, is shown without the line."""
+    return parameter.name.rstrip("_")
 
 
 def _print(value: Any) -> str:

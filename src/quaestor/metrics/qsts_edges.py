@@ -1,0 +1,242 @@
+"""What QSTS sees of a parsed text: its names and its dependency edges between content words; and how they are matched.
+
+The paper's parser writes universal dependencies, the embedded one older labels in which a preposition stands between
+two nouns and a copula heads its sentence. Edges are therefore read *through* prepositions, question words and copulas:
+"the brother of Vincent" gives (brother, prep, Vincent).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from quaestor.requests import Floats, Parsed, Word
+
+IGNORED: Mapping[str, tuple[str, ...]] = {
+    "det": ("det",),
+    "expl": ("expl",),
+    "goeswith": (),
+    "possessive": ("case",),
+    "preconj": ("preconj",),
+    "predet": ("predet",),
+    "prep": ("prep", "agent"),
+    "punct": ("punct",),
+    "ref": (),
+}
+"""The nine labels the authors ignore (old Stanford scheme) and what the embedded parser emits for each.
+
+It never joins broken words (goeswith) nor links a relative pronoun to its noun (ref). `possessive` is the 's itself.
+"""
+SKIPPED = frozenset(label for labels in IGNORED.values() for label in labels)
+ALIKE = {"nsubjpass": "nsubj", "csubjpass": "csubj", "pobj": "prep", "pcomp": "prep"}
+"""Relations that count as one: passive and active subjects, and what stands behind a preposition."""
+NAMES = frozenset("PERSON NORP FAC ORG GPE LOC PRODUCT EVENT WORK_OF_ART LAW LANGUAGE".split())  # noqa: SIM905
+"""Entity types that are names; dates and quantities are words like any other."""
+FUNCTION = frozenset("ADP AUX CCONJ DET PART PRON PUNCT SCONJ SPACE".split())  # noqa: SIM905
+STOP_WORDS = frozenset(
+    """i me my myself we our ours ourselves you you're you've you'll you'd your yours yourself yourselves he him his
+    himself she she's her hers herself it it's its itself they them their theirs themselves this that that'll these
+    those what which who whom when where why how
+    am is are was were be been being have has had having do does did doing can will just don don't should should've now
+    a an the all any both each few more most other some such no nor not only own same so than too very
+    and but if or because as until while of at by for with about against between into through during before after above
+    below to from up down in out on off over under again further then once here there
+    s t d ll m o re ve y ain aren aren't couldn couldn't didn didn't doesn doesn't hadn hadn't hasn hasn't haven haven't
+    isn isn't ma mightn mightn't mustn mustn't needn needn't shan shan't shouldn shouldn't wasn wasn't weren weren't won
+    won't wouldn wouldn't""".split()  # noqa: SIM905
+)
+"""English function words, question words among them: the fixed list of the published code."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """One end of an edge."""
+
+    text: str
+    """Lower-cased; what the word vectors are asked for."""
+    lemma: str
+    key: str
+    """What names are compared by."""
+    name: bool
+
+
+ROOT = Term("root", "root", "root", False)
+"""What the published code puts above a root."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A dependent word, its relation, and the word it depends on."""
+
+    tail: Term
+    relation: str
+    head: Term
+
+    def __str__(self) -> str:
+        return f"{self.head.text} –{self.relation}→ {self.tail.text}"
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A text as QSTS compares it."""
+
+    names: tuple[Term, ...]
+    known: frozenset[str]
+    """Keys of all names this text can answer for."""
+    edges: tuple[Edge, ...]
+    """All edges that may be matched."""
+    wanted: tuple[Edge, ...]
+    """Those that count when this text is the reference."""
+    content: tuple[Term, ...]
+
+    def words(self) -> set[str]:
+        """Everything the word vectors are needed for."""
+        return {t.text for e in self.edges for t in (e.head, e.tail)} | {t.text for t in self.content}
+
+
+@dataclass(frozen=True)
+class Match:
+    """An edge of the reference (or a word of it, where it has no edges) and its best counterpart."""
+
+    wanted: Edge | Term
+    found: Edge | Term | None
+    similarity: float
+
+
+def name_key(text: str) -> str:
+    """What a name is compared by: no case, accents, dots, hyphens or possessive ending."""
+    plain = unicodedata.normalize("NFKD", text).casefold()
+    plain = "".join(c for c in plain if c.isalnum())
+    return plain[:-1] if len(plain) > 3 and plain.endswith("s") else plain
+
+
+def _stop(word: Word) -> bool:
+    return word.text.lower().replace("’", "'") in STOP_WORDS or word.lemma.lower() in STOP_WORDS
+
+
+def is_content(word: Word) -> bool:
+    """Does this word carry meaning of its own?"""
+    return word.pos not in FUNCTION and any(c.isalnum() for c in word.text) and not _stop(word)
+
+
+def is_name(word: Word) -> bool:
+    """Is this word (part of) a name: a proper noun or a content word of a named thing?"""
+    return is_content(word) and (word.pos == "PROPN" or word.entity in NAMES)
+
+
+def outline(parsed: Parsed, form: str) -> Outline:
+    """The names, edges and content words of a parsed text."""
+    return _as_published(parsed.words) if form == "code" else _as_written(parsed.words)
+
+
+def _as_written(words: Sequence[Word]) -> Outline:
+    """The paper's reading."""
+    content = [is_content(word) for word in words]
+    terms = [Term(w.text.lower(), w.lemma.lower(), name_key(w.text), is_name(w)) for w in words]
+    keys = [t.key for t in terms if t.key]
+    known = frozenset([*keys, *(a + b for a, b in pairwise(keys))])  # Spider-Man, Spider Man and Spiderman are one
+    edges = []
+    for i, word in enumerate(words):
+        if content[i] and word.relation not in SKIPPED:
+            head = _anchor(i, words, content)
+            if head is not None:
+                edges.append(Edge(terms[i], ALIKE.get(word.relation, word.relation), terms[head]))
+    named = tuple(t for t in terms if t.name)
+    return Outline(named, known, tuple(edges), tuple(edges), tuple(t for t, c in zip(terms, content, strict=True) if c))
+
+
+def _anchor(i: int, words: Sequence[Word], content: Sequence[bool]) -> int | None:
+    """The content word that word i depends on, read through prepositions, question words and copulas."""
+    at, below = words[i].head, i
+    while at != below:
+        if content[at]:
+            return at
+        if words[at].lemma.lower() == "be":
+            predicates = (k for k, w in enumerate(words) if w.head == at and w.relation in ("attr", "acomp"))
+            return next((k for k in predicates if content[k] and k != i), None)
+        if words[at].pos != "ADP" and not words[at].tag.startswith("W"):
+            return None
+        at, below = words[at].head, at
+    return None
+
+
+def _as_published(words: Sequence[Word]) -> Outline:
+    """The published code's reading: lemmas, any entity a name, every edge as parsed, roots included."""
+    terms = [Term(w.lemma.lower(), w.lemma.lower(), w.lemma.lower(), w.pos == "PROPN") for w in words]
+    names = tuple(t for t, w in zip(terms, words, strict=True) if w.pos == "PROPN" or w.entity)
+    edges = tuple(
+        Edge(terms[i], word.relation, ROOT if word.head == i else terms[word.head]) for i, word in enumerate(words)
+    )
+    wanted = tuple(
+        e
+        for e in edges
+        if e.relation not in IGNORED and e.tail.lemma not in STOP_WORDS and e.head.lemma not in STOP_WORDS
+    )
+    return Outline(names, frozenset(t.lemma for t in names), edges, wanted, ())
+
+
+def missing_names(reference: Outline, candidate: Outline) -> list[Term]:
+    """Name tokens of the reference that the candidate does not have."""
+    keys = [t.key for t in reference.names]
+    joined = {k for k, pair in enumerate(pairwise(keys)) if "".join(pair) in candidate.known}
+    halves = joined | {k + 1 for k in joined}
+    return [t for k, t in enumerate(reference.names) if t.key not in candidate.known and k not in halves]
+
+
+class Similarity:
+    """Similarity of two words: 1 for equal lemmas, else the cosine of their vectors, 0 for unknown words."""
+
+    def __init__(self, words: Sequence[str], vectors: Floats, form: str) -> None:
+        self.place = {word: i for i, word in enumerate(words)}
+        self.table = vectors @ vectors.T
+        if form != "code":
+            self.table = np.clip(self.table, 0.0, 1.0)
+
+    def __call__(self, a: Term, b: Term) -> float:
+        if a.lemma == b.lemma or a.text == b.text:
+            return 1.0
+        return float(self.table[self.place[a.text], self.place[b.text]])
+
+    def edges(self, wanted: Edge, found: Edge) -> float:
+        """Mean of both ends; a name must be the same and then leaves the other end's similarity (paper §2)."""
+        if wanted.relation != found.relation:
+            return 0.0
+        ends = ((wanted.head, found.head), (wanted.tail, found.tail))
+        names = [float(a.key == b.key) for a, b in ends if a.name]
+        others = [(a, b) for a, b in ends if not a.name]
+        if names and not all(names):
+            return 0.0
+        return sum(self(a, b) for a, b in others) / len(others) if others else 1.0
+
+
+def match_edges(reference: Outline, candidate: Outline, similar: Similarity) -> list[Match]:
+    """Each edge of the reference with the candidate's best edge of the same relation."""
+    by_relation: dict[str, list[Edge]] = {}
+    for edge in candidate.edges:
+        by_relation.setdefault(edge.relation, []).append(edge)
+    matches = []
+    for wanted in reference.wanted:
+        best, found = 0.0, None
+        for edge in by_relation.get(wanted.relation, ()):
+            value = similar.edges(wanted, edge)
+            if value > best:
+                best, found = value, edge
+        matches.append(Match(wanted, found, best))
+    return matches
+
+
+def match_words(reference: Outline, candidate: Outline, similar: Similarity) -> list[Match]:
+    """Each content word of the reference with the candidate's most similar one; a name must be the same."""
+    matches = []
+    for wanted in reference.content:
+        best, found = 0.0, None
+        for term in candidate.content:
+            value = float(wanted.key == term.key) if wanted.name else similar(wanted, term)
+            if value > best:
+                best, found = value, term
+        matches.append(Match(wanted, found, best))
+    return matches
