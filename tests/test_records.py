@@ -29,7 +29,18 @@ def test_a_record_survives_writing_and_reading(tmp_path, kind):
     write_records([first, second], path)
     back = list(read_records(path))
     assert [r.id for r in back] == ["1", "2"]
-    for name in ("context", "question", "answer", "references", "judge", "system", "group", "human", "ratings", "peers"):
+    for name in (
+        "context",
+        "question",
+        "answer",
+        "references",
+        "judge",
+        "system",
+        "group",
+        "human",
+        "ratings",
+        "peers",
+    ):
         assert getattr(back[0], name) == getattr(first, name), name
     assert back[1].question == second.question
     note = back[0].extra["note"]

@@ -1,0 +1,214 @@
+"""Scoring a file: rejects, workers, resuming after kill -9, summaries, signatures."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+
+from quaestor.engine.drive import Driver
+from quaestor.engine.run import Job, score_file
+from quaestor.engine.windows import gather_corpora, merge_corpora, windows
+from quaestor.errors import UsageError
+from quaestor.metrics import metric
+from quaestor.models.base import ModelSet
+from quaestor.records import Record
+
+WORDS = "the red fox saw a small lamp near seven old boats and sang all night about rain".split()  # noqa: SIM905
+    "the",
+    "red",
+    "fox",
+    "saw",
+    "a",
+    "small",
+    "lamp",
+    "near",
+    "seven",
+    "old",
+    "boats",
+    "and",
+    "sang",
+    "all",
+    "night",
+    "about",
+    "rain",
+]
+
+
+def make(path, n, seed=0):
+    rng = random.Random(seed)
+
+    def text():
+        return " ".join(rng.choices(WORDS, k=rng.randint(3, 20)))
+
+    with path.open("w") as file:
+        for i in range(n):
+            line = {"id": str(i), "system": f"s{i % 3}", "answer": text(), "references": [text()], "question": "what?"}
+            file.write(json.dumps(line | {"judge": "answer"}) + "\n")
+    return path
+
+
+def run(path, out, specs="bleu,f1,cider", **options):
+    from quaestor.metrics import split_specs
+
+    return score_file(Job(path, [metric(s) for s in split_specs(specs)], out, **options))
+
+
+def test_output_and_summary(tmp_path):
+    meta = run(make(tmp_path / "in.jsonl", 40), tmp_path / "out.jsonl", explain=True)
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [line["id"] for line in lines] == [str(i) for i in range(40)]
+    assert set(lines[0]) == {"id", "system", "scores", "unscored", "evidence"}
+    assert set(lines[0]["scores"]) == {"bleu", "f1", "cider"}
+    written = json.loads((tmp_path / "out.meta.json").read_text())
+    assert written == json.loads(json.dumps(meta))
+    mean = sum(line["scores"]["f1"] for line in lines) / 40
+    assert meta["metrics"]["f1"]["mean"] == pytest.approx(mean)
+    assert meta["metrics"]["f1"]["n"] == 40 and set(meta["metrics"]["f1"]["systems"]) == {"s0", "s1", "s2"}
+    assert meta["metrics"]["bleu"]["corpus"] != pytest.approx(meta["metrics"]["bleu"]["mean"])
+    assert "bleu[n=4" in meta["signatures"]["bleu"] and "quaestor" in meta["signatures"]["bleu"]
+    assert not (tmp_path / "out.journal.jsonl").exists() and not (tmp_path / "out.rejects.jsonl").exists()
+
+
+def test_workers_give_the_same_file(tmp_path):
+    source = make(tmp_path / "in.jsonl", 1300)
+    run(source, tmp_path / "one.jsonl")
+    run(source, tmp_path / "two.jsonl", workers=2)
+    assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_scores_as_a_table(tmp_path, ending):
+    run(make(tmp_path / "in.jsonl", 5), tmp_path / f"out.{ending}")
+    assert (tmp_path / f"out.{ending}").stat().st_size > 0
+    assert {p.name for p in tmp_path.iterdir()} == {"in.jsonl", f"out.{ending}", "out.meta.json"}
+
+
+def test_killed_and_resumed_gives_the_very_same_file(tmp_path):
+    source = make(tmp_path / "in.jsonl", 6000)
+    with source.open("a") as file:
+        file.write("not json\n")
+    whole = run(source, tmp_path / "whole.jsonl")
+    command = [
+        sys.executable,
+        "-m",
+        "quaestor",
+        "score",
+        str(source),
+        "-m",
+        "bleu,f1,cider",
+        "-o",
+        str(tmp_path / "cut.jsonl"),
+    ]
+    rng = random.Random(7)
+    interrupted = 0
+    for _ in range(4):
+        process = subprocess.Popen([*command, "--resume"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        journal = tmp_path / "cut.journal.jsonl"
+        while process.poll() is None and not journal.exists():
+            time.sleep(0.01)
+        time.sleep(rng.random() * 0.4)
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGKILL)
+            interrupted += 1
+        process.wait()
+    subprocess.run([*command, "--resume"], check=True, capture_output=True)
+    assert (tmp_path / "cut.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert (tmp_path / "cut.rejects.jsonl").read_bytes() == (tmp_path / "whole.rejects.jsonl").read_bytes()
+    again = json.loads((tmp_path / "cut.meta.json").read_text())
+    assert again["metrics"] == json.loads(json.dumps(whole["metrics"])) and again["rejected"] == 1
+
+
+def test_a_torn_end_is_cut_off_on_resume(tmp_path):
+    source = make(tmp_path / "in.jsonl", 2000)
+    run(source, tmp_path / "whole.jsonl")
+
+    def stop(record, outcome):
+        if record.id == "1200":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(source, tmp_path / "cut.jsonl", on_outcome=stop)
+    for name, torn in (
+        ("cut.jsonl", b'{"id": "13'),
+        ("cut.rejects.jsonl", b"{"),
+        ("cut.journal.jsonl", b'{"rows": 99'),
+    ):
+        with (tmp_path / name).open("ab") as file:
+            file.write(torn)
+    run(source, tmp_path / "cut.jsonl", resume=True)
+    assert (tmp_path / "cut.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+
+
+def test_resuming_another_run_is_refused(tmp_path):
+    source = make(tmp_path / "in.jsonl", 2000)
+
+    def stop(record, outcome):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(source, tmp_path / "out.jsonl", on_outcome=stop)
+    with pytest.raises(UsageError, match="another signatures"):
+        run(source, tmp_path / "out.jsonl", specs="f1", resume=True)
+    (tmp_path / "other.jsonl").write_text("")
+    with pytest.raises(UsageError, match="no journal"):
+        run(source, tmp_path / "other.jsonl", resume=True)
+
+
+def test_resuming_a_finished_run_changes_nothing(tmp_path):
+    source = make(tmp_path / "in.jsonl", 50)
+    first = run(source, tmp_path / "out.jsonl")
+    assert run(source, tmp_path / "out.jsonl", resume=True) == json.loads(json.dumps(first))
+
+
+def test_missing_fields_are_rejects_and_bad_texts_are_unscored(tmp_path):
+    lines = [
+        {"id": "ok", "judge": "answer", "answer": "a b", "references": ["a b"]},
+        {"id": "no refs", "judge": "answer", "answer": "a b"},
+        {"id": "empty refs", "judge": "answer", "answer": "a b", "references": []},
+        {"id": "empty", "judge": "answer", "answer": " ", "references": ["a"]},
+        {"id": "other", "judge": "summary", "summary": "a", "references": ["a"]},
+    ]
+    source = tmp_path / "in.jsonl"
+    source.write_text("\n".join(json.dumps(line) for line in lines))
+    meta = run(source, tmp_path / "out.jsonl", specs="f1")
+    rejects = [json.loads(line) for line in (tmp_path / "out.rejects.jsonl").read_text().splitlines()]
+    assert [(r["line"], r["record"]["id"]) for r in rejects] == [(2, "no refs")]
+    assert "'references' is missing" in rejects[0]["reason"] and "f1" in rejects[0]["reason"]
+    out = {line["id"]: line for line in map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())}
+    assert out["ok"]["scores"]["f1"] == 1.0
+    assert out["empty refs"]["unscored"]["f1"] == "no reference"
+    assert out["empty"]["unscored"]["f1"] == "empty answer"
+    assert meta["rejected"] == 1
+    with pytest.raises(UsageError, match=r"in\.jsonl:2: field 'references' is missing"):
+        run(source, tmp_path / "strict.jsonl", specs="f1", strict=True)
+
+
+def test_a_field_that_only_one_metric_misses_leaves_the_other_metrics_score(tmp_path):
+    source = tmp_path / "in.jsonl"
+    source.write_text(json.dumps({"id": "1", "judge": "question", "question": "a b c", "references": ["a b c"]}))
+    run(source, tmp_path / "out.jsonl", specs="bleu[n=1],answer-leak")
+    (line,) = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    assert line["scores"]["bleu[n=1]"] == pytest.approx(1.0, abs=1) and line["unscored"]["answer-leak"] == "no answer"
+
+
+def test_corpus_states_of_two_halves_merge(tmp_path):
+    source = make(tmp_path / "in.jsonl", 60)
+    from quaestor.records import read_records
+
+    records, cider = list(read_records(source)), [metric("cider")]
+    driver = Driver(ModelSet())
+    halves = [gather_corpora(part, cider, driver) for part in (records[:25], records[25:])]
+    assert merge_corpora(halves) == merge_corpora(halves[::-1]) == gather_corpora(records, cider, driver)
+
+
+def test_windows_are_bounded_by_records_and_by_text():
+    long = [Record(id=str(i), context="x" * 150_000 + str(i)) for i in range(7)]
+    assert [len(w) for w in windows(long)] == [3, 3, 1]
+    same = [replace(long[0], id=str(i)) for i in range(1100)]
+    assert [len(w) for w in windows(same)] == [512, 512, 76]
