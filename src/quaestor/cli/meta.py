@@ -44,6 +44,10 @@ import click
 @click.option(
     "--format", "form", type=click.Choice(["text", "markdown", "latex", "json"]), default="text", show_default=True
 )
+@click.option("--compare", nargs=2, metavar="METRIC METRIC", help="Also: these two head to head, by three tests.")
+@click.option("--agreement", is_flag=True, help="Also: Krippendorff's alpha of the single `ratings`.")
+@click.option("--redundancy", is_flag=True, help="Also: which metrics add information, and which are alike.")
+@click.option("--estimate", metavar="METRIC", help="Also: system means from the ratings there are and this metric.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here instead of the terminal.")
 def command(
     file: Path,
@@ -60,6 +64,10 @@ def command(
     correction: str,
     alpha: float,
     baselines: bool,
+    compare: tuple[str, str] | None,
+    agreement: bool,
+    redundancy: bool,
+    estimate: str | None,
     form: str,
     output: Path | None,
 ) -> None:
@@ -68,6 +76,7 @@ def command(
     Metrics are the columns of --scores, the `peers` that came with the records, and the sanity baselines."""
     import shutil
 
+    from quaestor.meta import sections
     from quaestor.meta.evaluation import evaluate
     from quaestor.meta.judgements import load
     from quaestor.meta.sanity import with_baselines
@@ -88,7 +97,16 @@ def command(
         alpha=alpha,
         interval=interval,
     )
-    text = render_evaluation(found, form, max(shutil.get_terminal_size((140, 24)).columns, 100))
+    added = []
+    if compare:
+        added.append(sections.duel(table, *compare, coefficient, draws, seed, correction))
+    if agreement:
+        added.append(sections.agreement(table, draws, seed))
+    if redundancy:
+        added.append(sections.redundancy(table, 6, seed))
+    if estimate:
+        added.append(sections.estimates(table, estimate))
+    text = render_evaluation(found, form, max(shutil.get_terminal_size((140, 24)).columns, 100), added)
     if output is None:
         click.echo(text, nl=False)
     else:

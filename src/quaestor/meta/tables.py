@@ -7,9 +7,12 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quaestor.meta.evaluation import Evaluation, Row
+
+if TYPE_CHECKING:
+    from quaestor.meta.sections import Section
 
 FORMATS = ("text", "markdown", "latex", "json")
 HEADS = {"pearson": "r", "spearman": "ρ", "kendall-b": "τb", "kendall-c": "τc", "accuracy": "acc"}
@@ -36,11 +39,13 @@ def limits(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"[{number(low, 2)}, {number(high, 2)}]"
 
 
-def render_evaluation(found: Evaluation, form: str = "text", width: int = 120) -> str:
+def render_evaluation(found: Evaluation, form: str = "text", width: int = 120, added: Sequence[Section] = ()) -> str:
     """The outcome of `quaestor meta` in one of the formats."""
     if form == "json":
-        return json.dumps(found.to_object(), ensure_ascii=False, indent=1) + "\n"
-    return render(evaluation_grids(found), evaluation_notes(found), form, width)
+        return as_json({**found.to_object(), **{section.name: section.content for section in added}})
+    grids = evaluation_grids(found) + [grid for section in added for grid in section.grids]
+    notes = evaluation_notes(found) + [note for section in added for note in section.notes]
+    return render(grids, notes, form, width)
 
 
 def evaluation_grids(found: Evaluation) -> list[Grid]:

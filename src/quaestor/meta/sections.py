@@ -1,0 +1,148 @@
+"""What `quaestor meta` can add to its table: two metrics head to head, rater agreement, redundancy, estimated means."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from quaestor.errors import UsageError
+from quaestor.meta.agreement import LEVELS, alpha_interval, rating_matrix
+from quaestor.meta.correlation import coefficient as correlation
+from quaestor.meta.estimation import system_means
+from quaestor.meta.judgements import Judgements
+from quaestor.meta.redundancy import forward_selection, likeness
+from quaestor.meta.significance import (
+    CORRECTIONS,
+    bootstrap_difference,
+    permutation_difference,
+    williams_difference,
+)
+from quaestor.meta.tables import HEADS, Grid, limits, number
+
+
+@dataclass(frozen=True)
+class Section:
+    """Tables with their notes, and the same as plain JSON values under a name."""
+
+    name: str
+    grids: tuple[Grid, ...]
+    notes: tuple[str, ...]
+    content: Any
+
+
+def duel(
+    table: Judgements, first: str, second: str, coefficient: str, draws: int, seed: int, correction: str
+) -> Section:
+    """Two metrics head to head on every dimension, by three tests."""
+    two = table.choose([first, second])
+    units = two.items
+    rows, content, raw = [], [], []
+    for d, dimension in enumerate(two.dimensions):
+        human, a, b = two.human[:, d], two.scores[:, 0], two.scores[:, 1]
+        boot = bootstrap_difference(human, a, b, coefficient, units=units, draws=draws, seed=seed)
+        swap = permutation_difference(human, a, b, coefficient, units=units, draws=draws, seed=seed)
+        closed = williams_difference(human, a, b) if coefficient == "pearson" else None
+        both = [correlation(column, human, coefficient).value for column in (a, b)]
+        tests = {"bootstrap": boot, "permutation": swap, **({"williams": closed} if closed else {})}
+        content.append({"dimension": dimension, "values": both, **{k: t._asdict() for k, t in tests.items()}})
+        raw.append(boot.p)
+        cells = [number(both[0]), number(both[1]), number(boot.value), limits(boot.low, boot.high)]
+        cells += [_p(t.p) for t in tests.values()]
+        rows.append([dimension, *cells, str(boot.n), boot.reason or ""])
+    known = [k for k, p in enumerate(raw) if p is not None]
+    corrected = CORRECTIONS[correction](np.array([raw[k] for k in known], dtype=np.float64))
+    for k, row in enumerate(rows):
+        row.insert(len(row) - 2, _p(float(corrected[known.index(k)])) if k in known else "–")
+    head = HEADS[coefficient]
+    names = ["bootstrap p", "permutation p", *(["Williams p"] if coefficient == "pearson" else [])]
+    header = ("dimension", f"{head} first", f"{head} second", "Δ", "95 % interval", *names, correction, "n", "note")
+    grid = Grid(f"{first} against {second}, segment level", header, tuple(tuple(row) for row in rows))
+    note = f"Paired bootstrap and permutation of both metrics: {draws} draws over items, seed {seed}; Williams takes "
+    note += f"records as independent; column {correction}: the bootstrap p corrected over the dimensions."
+    return Section("compare", (grid,), (note,), content)
+
+
+def agreement(table: Judgements, draws: int, seed: int) -> Section:
+    """Krippendorff's alpha of the single ratings, on each scale."""
+    dimensions = [d for d in table.dimensions if any(d in record.ratings for record in table.records)]
+    if not dimensions:
+        raise UsageError(f"{table.source}: no record has single `ratings`, so raters' agreement cannot be told")
+    rows, content = [], []
+    for dimension in dimensions:
+        matrix = rating_matrix(table.records, dimension)
+        found = {level: alpha_interval(matrix, level, draws=draws, seed=seed) for level in LEVELS}
+        content.append({"dimension": dimension, **{level: a._asdict() for level, a in found.items()}})
+        shown = [f"{number(a.value)} {limits(a.low, a.high)}".strip() for a in found.values()]
+        last = found["interval"]
+        rows.append((dimension, *shown, str(last.items), str(last.ratings), last.reason or ""))
+    header = ("dimension", *(f"α {level}" for level in LEVELS), "items", "ratings", "note")
+    note = f"Krippendorff's alpha over items with two ratings or more; percentile bootstrap over items, {draws} draws."
+    return Section("agreement", (Grid("Agreement of the raters", header, tuple(rows)),), (note,), content)
+
+
+def redundancy(table: Judgements, steps: int, seed: int) -> Section:
+    """Forward selection per dimension, and clusters of metrics that say the same."""
+    grids, content = [], []
+    left: set[str] = set()
+    for dimension in table.dimensions:
+        found = forward_selection(table, dimension, steps=steps, seed=seed)
+        left |= set(found.left_out)
+        rows = [
+            (
+                f"{k}. {s.metric}",
+                f"{s.share:.0%}",
+                number(s.r2),
+                f"± {number(s.r2_deviation)}",
+                number(s.mse),
+                str(found.n),
+            )
+            for k, s in enumerate(found.steps, 1)
+        ]
+        header = ("added", "repeats", "R²", "deviation", "MSE", "n")
+        grids.append(Grid(f"Forward selection · {dimension}", header, tuple(rows)))
+        content.append({**asdict(found), "steps": [s._asdict() for s in found.steps]})
+    alike = likeness(table)
+    groups = tuple((", ".join(group), str(len(group))) for group in alike.clusters)
+    grids.append(Grid(f"Metrics alike (mean |r| of {alike.threshold:g} or more)", ("metrics", "size"), groups))
+    notes = ["Forward selection: linear regression, 5 folds by item, 10 repeats; R² and MSE are cross-validated."]
+    if left:
+        notes.append(
+            f"Left out of the selection (unscored on half the records, or constant): {', '.join(sorted(left))}"
+        )
+    matrix = [[None if v != v else v for v in row] for row in alike.matrix.tolist()]
+    whole = {"selection": content, "metrics": alike.metrics, "correlations": matrix, "clusters": alike.clusters}
+    return Section("redundancy", tuple(grids), tuple(notes), whole)
+
+
+def estimates(table: Judgements, metric: str) -> Section:
+    """System means from the ratings there are and the scores of everything."""
+    grids, content = [], []
+    for dimension in table.dimensions:
+        rows = []
+        found = system_means(table, metric, dimension)
+        for system, e in found.items():
+            cells = [number(e.value), limits(e.low, e.high), number(e.alone), limits(e.alone_low, e.alone_high)]
+            worth = "–" if e.worth is None else f"{e.worth:.2f}"
+            rows.append((system, *cells, worth, str(e.rated), str(e.scored), e.reason or ""))
+        header = (
+            "system",
+            "mean",
+            "95 % interval",
+            "ratings alone",
+            "95 % interval",
+            "worth",
+            "rated",
+            "scored",
+            "note",
+        )
+        grids.append(Grid(f"Mean {dimension} with the help of {metric}", header, tuple(rows)))
+        content.append({"dimension": dimension, "systems": {s: e._asdict() for s, e in found.items()}})
+    note = "Prediction-powered means: unbiased if the rated outputs were drawn at random; "
+    note += "'worth': how many ratings without the metric one rating with it replaces."
+    return Section("estimates", tuple(grids), (note,), content)
+
+
+def _p(p: float | None) -> str:
+    return "–" if p is None else ("<.001" if p < 0.0005 else number(p))
