@@ -1,0 +1,82 @@
+"""Which raters read what they rate: ordinary items against their bad references, and against their repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quaestor.study.folder import Study
+from quaestor.study.sittings import Sitting, by_rater
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a rater's ratings are kept, and why."""
+
+    rater: str
+    tasks: int
+    pairs: int
+    """Ordinary rating beside bad-reference rating, over all criteria."""
+    p: float | None
+    passed: bool
+    reason: str
+    """Why there is no p, else empty."""
+    repeat_pairs: int
+    repeat_gap: float | None
+    """Mean absolute difference between two ratings of the same item, in points of the scale."""
+    repeat_r: float | None
+    """Correlation of first and second rating of the same items; None when undefined."""
+
+
+def control_pairs(study: Study, sitting: Sitting, kind: str) -> list[tuple[float, float]]:
+    """(ordinary, control) ratings of one sitting, all criteria."""
+    task = study.by_id[sitting.task]
+    ordinary = {(i.record, i.system): place for place, i in enumerate(task.items) if i.kind == "ordinary"}
+    found = []
+    for place, item in enumerate(task.items):
+        if item.kind != kind:
+            continue
+        first, second = sitting.values.get(ordinary[item.record, item.system], {}), sitting.values.get(place, {})
+        found += [(first[name], second[name]) for name in first if name in second]
+    return found
+
+
+def wilcoxon_above(pairs: NDArray[np.float64]) -> float:
+    """One-sided p of the signed-rank test that the first of each pair is the larger; equal pairs are left out.
+
+    A rater who never makes a difference has p = 1.
+    """
+    gaps = pairs[:, 0] - pairs[:, 1]
+    gaps = gaps[gaps != 0]
+    if not len(gaps):
+        return 1.0
+    from scipy.stats import wilcoxon
+
+    return float(wilcoxon(gaps, alternative="greater").pvalue)
+
+
+def judge_rater(study: Study, rater: str, sittings: Sequence[Sitting]) -> Verdict:
+    """The protocol's filter on all submitted tasks of one rater (QAScore, section 4.2)."""
+    bad = np.array([pair for s in sittings for pair in control_pairs(study, s, "bad")], float).reshape(-1, 2)
+    repeats = np.array([pair for s in sittings for pair in control_pairs(study, s, "repeat")], float).reshape(-1, 2)
+    gap = float(np.abs(repeats[:, 0] - repeats[:, 1]).mean()) if len(repeats) else None
+    r = None
+    if len(repeats) > 2 and repeats[:, 0].std() > 0 and repeats[:, 1].std() > 0:
+        r = float(np.corrcoef(repeats.T)[0, 1])
+    p, passed, reason = None, True, ""
+    if study.protocol.filter.kind != "wilcoxon":
+        reason = "the protocol does not filter raters"
+    elif not len(bad):
+        passed, reason = False, "no submitted task with bad references"
+    else:
+        p = wilcoxon_above(bad)
+        passed = p < study.protocol.filter.alpha
+    return Verdict(rater, len(sittings), len(bad), p, passed, reason, len(repeats), gap, r)
+
+
+def judge_raters(study: Study, sittings: Iterable[Sitting]) -> dict[str, Verdict]:
+    """A verdict per rater who submitted something."""
+    return {rater: judge_rater(study, rater, own) for rater, own in by_rater(list(sittings)).items()}
