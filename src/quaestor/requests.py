@@ -343,3 +343,16 @@ class Importance(Request[float]):
     question: str
     answer: str
     role: ClassVar[str] = "weights"
+
+
+@dataclass(frozen=True)
+class Baseline(Request[float]):
+    """The stored mean of a QRelScore part over unrelated pairs (`quaestor baselines`), for rescaling."""
+
+    part: str
+    """lrm or grg."""
+    spec: str
+    data: str
+    """Name of the data set, or 'on' for the one stored last."""
+    role: ClassVar[str] = "baselines"
+    cached: ClassVar[bool] = False

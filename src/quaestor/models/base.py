@@ -77,6 +77,10 @@ class ModelSet:
 
     def __getitem__(self, role: str) -> Model:
         """Each role has a module `quaestor.models.ROLE` with `load(choice) -> Model`."""
+        if role == "baselines":  # not a model of its own: stored figures about the encoder and the causal model
+            from quaestor.models.baselines import Baselines
+
+            return self.loaded.setdefault(role, Baselines(self))
         if role not in self.loaded:
             self.loaded[role] = import_module(f"quaestor.models.{role}").load(self.choice(role))
         return self.loaded[role]

@@ -1,0 +1,129 @@
+"""QAScore (Ji et al. 2022): a question is good if its context and itself make its answer easy to say."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from quaestor.errors import Unscored
+from quaestor.metrics import register
+from quaestor.metrics.base import Metric, Score, param
+from quaestor.records import Record
+from quaestor.requests import Continue, Read, Recover, TokenScores, together
+
+ROLE = {"paper": "masked", "code": "masked", "causal": "causal", "gain": "causal", "reader": "reader"}
+FLOOR = 1e-4
+"""The least probability that form=reader gives an answer it does not find, so that the logarithm stays finite."""
+
+
+def prompt(context: str, question: str) -> str:
+    """What the causal model reads before it says the answer."""
+    return f"{context}\n\nQuestion: {question}\nAnswer:"
+
+
+def prompt_without_question(context: str) -> str:
+    """The same without the question: how easy the answer is to say from the context alone."""
+    return f"{context}\n\nAnswer:"
+
+
+def by_word(answer: str, scores: TokenScores) -> list[tuple[str, float]]:
+    """Log-probability of each word of the answer: the sum over its pieces."""
+    words = [(m.start(), m.end()) for m in re.finditer(r"\S+", answer)]
+    totals = [0.0] * len(words)
+    at = 0
+    for (start, end), logprob in zip(scores.spans, scores.logprobs, strict=True):
+        middle = max(start, end - 1)  # a piece often begins with the blank before its word
+        while at + 1 < len(words) and middle >= words[at + 1][0]:
+            at += 1
+        totals[at] += logprob
+    return [(answer[a:b], total) for (a, b), total in zip(words, totals, strict=True)]
+
+
+@register
+@dataclass(frozen=True)
+class QAScore(Metric):
+    """Does a question lead to its answer: how probable a language model finds the answer, given context and question.
+
+    QAScore = sum over the answer's words of log p(word | context, question) (equations 6–8). form=paper masks one whole
+    word of the answer at a time in `context <sep> question <sep> answer` and asks a masked model. form=causal is
+    equation (6) with a causal language model: the answer after the prompt "CONTEXT, blank line, Question: QUESTION, new
+    line, Answer:". form=gain subtracts the same without the question, log p(answer | context): what the question adds.
+    form=reader is equation (6) with an extractive reader: log of the probability of the answer's span. form=code is the
+    authors' program: one mask per piece, the mean log-probability over all positions, last 512 ids, mean over masks.
+    """
+
+    name: ClassVar[str] = "qascore"
+    judges: ClassVar[tuple[str, ...]] = ("question",)
+    reads: ClassVar[tuple[str, ...]] = ("context", "answer")
+    roles: ClassVar[tuple[str, ...]] = ("causal", "masked", "reader")
+    range: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
+    citation: ClassVar[str] = "Ji, Lyu, Jones, Zhou, Graham: QAScore. Entropy 24(11), 2022."
+    limits: ClassVar[str] = (
+        "Sums fall with the answer's length, so reduce=sum ranks questions about one answer, not questions about "
+        "different answers: use reduce=mean there. Says little about fluency or conciseness. form=reader knows only answers that "
+        "stand in the context. See docs/results/qrelscore.md."
+    )
+    example: ClassVar[dict[str, Any]] = {
+        "judge": "question",
+        "context": "Jack drove his car to the bazaar to purchase milk and honey for his large family.",
+        "question": "Where did Jack buy his milk and honey?",
+        "answer": "the bazaar",
+    }
+    form: str = param("causal", "which form of the score", ("paper", "causal", "gain", "reader", "code"))
+    reduce: str = param("sum", "sum over the answer's words, or their mean", ("sum", "mean"))
+
+    def roles_needed(self) -> tuple[str, ...]:
+        return (ROLE[self.form],)
+
+    async def score(self, record: Record) -> Score:
+        context, question, answer = (self.text(record, name) for name in ("context", "question", "answer"))
+        answer = answer.strip()
+        if self.form == "reader":
+            return await self._by_reader(context, question, answer)
+        if self.form == "code":
+            masks = await Recover(context, question, answer, "code")
+            _some(masks)
+            pieces = [[piece, value] for piece, value in zip(masks.pieces, masks.logprobs, strict=True)]
+            return Score(masks.total / len(masks.logprobs), {"pieces": pieces})
+        if self.form == "paper":
+            found = await Recover(context, question, answer)
+            words = list(zip(found.pieces, found.logprobs, strict=True))
+        elif self.form == "causal":
+            found = await Continue(prompt(context, question), f" {answer}")
+            words = by_word(answer, _shifted(found))
+        else:
+            found, without = await together(
+                Continue(prompt(context, question), f" {answer}"),
+                Continue(prompt_without_question(context), f" {answer}"),
+            )
+            pairs = zip(by_word(answer, _shifted(found)), by_word(answer, _shifted(without)), strict=True)
+            words = [(word, after - before) for (word, after), (_, before) in pairs]
+        _some(found)
+        total = sum(value for _, value in words)
+        value = total / len(words) if self.reduce == "mean" else total
+        return Score(value, {"words": [[word, round(value, 4)] for word, value in words]})
+
+    async def _by_reader(self, context: str, question: str, answer: str) -> Score:
+        reading = await Read(question, context, gold=answer)
+        if reading.gold is None:
+            raise Unscored("the answer does not stand in the context: form=reader cannot weigh it")
+        value = math.log(max(reading.gold, FLOOR))
+        evidence = {
+            "probability": reading.gold,
+            "reader's answer": reading.answer,
+            "unanswerable": reading.unanswerable,
+        }
+        return Score(value / len(answer.split()) if self.reduce == "mean" else value, evidence)
+
+
+def _some(scores: TokenScores) -> None:
+    if not scores.logprobs:
+        raise Unscored("the answer has no scorable token")
+
+
+def _shifted(scores: TokenScores) -> TokenScores:
+    """Spans in the answer itself: the target began with a blank."""
+    spans = tuple((max(a - 1, 0), max(b - 1, 0)) for a, b in scores.spans)
+    return TokenScores(scores.pieces, spans, scores.logprobs, scores.chunks)
