@@ -1,8 +1,25 @@
-"""Who asks: questions about a text whose answer is a given part of it."""
+"""The asker: writes questions about a text whose answer is a given part of it.
+
+The shipped asker is SmolLM2 with low-rank corrections (`quaestor train asker`). Text-to-text models such as
+QuestEval's T5 can take its place (`--model asker=FOLDER or hub name`).
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+from quaestor.models.base import Model, ModelChoice
+from quaestor.models.branches import Branches
+from quaestor.models.checkpoints import find, need
+from quaestor.models.passages import passage_of, passages
+from quaestor.models.shipped import load_shipped
+
+LIMIT = 32
+"""Most tokens of a question."""
 
 
 def passage_ids(tokenizer: Any, passage: str) -> list[int]:
@@ -13,7 +30,8 @@ def passage_ids(tokenizer: Any, passage: str) -> list[int]:
 
 def wish_ids(tokenizer: Any, answer: str) -> list[int]:
     """The answer that is wished for, after the passage."""
-    ids: list[int] = tokenizer(f"\nAnswer: {' '.join(answer.split())}\nQuestion:", add_special_tokens=False)["input_ids"]
+    wish = f"\nAnswer: {' '.join(answer.split())}\nQuestion:"
+    ids: list[int] = tokenizer(wish, add_special_tokens=False)["input_ids"]
     return ids
 
 
@@ -21,3 +39,141 @@ def target_ids(tokenizer: Any, question: str) -> list[int]:
     """A question as the asker writes it, with the token that ends it."""
     ids: list[int] = tokenizer(f" {' '.join(question.split())}", add_special_tokens=False)["input_ids"]
     return [*ids, tokenizer.eos_token_id]
+
+
+class PassageAsker(Model):
+    """Asks about the passage around the answer, which all answers in it share."""
+
+    role: ClassVar[str] = "asker"
+    rows = 96
+    """Questions (times beams) that are written side by side."""
+
+    def __init__(self, model: Any, tokenizer: Any, name: str, sha256: str) -> None:
+        self.tokenizer, self.name, self.sha256 = tokenizer, name, sha256
+        self.branches = Branches(model, tokenizer.eos_token_id)
+        self._passages = lru_cache(maxsize=4096)(passages)
+
+    def passage(self, request: Any) -> str:
+        """The part of the text that is read: whole sentences, about 120 words."""
+        return passage_of(request.text, request.start, self._passages(request.text))
+
+    def lengths(self, requests: Sequence[Any]) -> list[int]:
+        return [len(self.passage(r)) // 4 + LIMIT for r in requests]
+
+    def batches(self, requests: Sequence[Any]) -> list[list[int]]:
+        """Answers of one passage together, up to so many rows at a time."""
+        found: dict[tuple[str, int], list[int]] = defaultdict(list)
+        for i, request in enumerate(requests):
+            found[self.passage(request), request.beams].append(i)
+        groups: list[list[int]] = []
+        room, last = 0, 0
+        for (_, beams), members in sorted(found.items(), key=lambda item: (item[0][1], -len(item[0][0]), item[1])):
+            most = max(1, self.rows // beams)
+            for at in range(0, len(members), most):
+                part = members[at : at + most]
+                if beams != last or len(part) > room:
+                    groups.append([])
+                    room, last = most, beams
+                groups[-1] += part
+                room -= len(part)
+        return groups
+
+    def answer(self, batch: Sequence[Any]) -> list[tuple[str, ...]]:
+        found: dict[tuple[int, str], list[int]] = defaultdict(list)
+        for i, request in enumerate(batch):
+            found[request.beams, self.passage(request)].append(i)
+        answers: list[tuple[str, ...]] = [()] * len(batch)
+        for beams in sorted({b for b, _ in found}):
+            groups = [(text, members) for (b, text), members in found.items() if b == beams and text.strip()]
+            if not groups:
+                continue
+            written = self.branches.write(
+                [passage_ids(self.tokenizer, text) for text, _ in groups],
+                [[wish_ids(self.tokenizer, batch[i].answer) for i in members] for _, members in groups],
+                beams,
+                LIMIT,
+            )
+            for (_, members), endings in zip(groups, written, strict=True):
+                for i, variants in zip(members, endings, strict=True):
+                    answers[i] = tidy(self.tokenizer.decode(ids, skip_special_tokens=True) for ids in variants)
+        return answers
+
+
+class TextAsker(Model):
+    """Text-to-text askers such as QuestEval's T5: "sv1 </s> ANSWER </s> TEXT", at most 20 new tokens."""
+
+    role: ClassVar[str] = "asker"
+    window = 512
+    words = 350
+    """A longer text is cut to the passage of so many words around the answer, which would else be cut off."""
+
+    def __init__(self, folder: Path, tokenizer: Any, name: str, sha256: str, choice: ModelChoice) -> None:
+        import torch
+        from transformers import AutoModelForSeq2SeqLM, logging
+
+        logging.set_verbosity_error()
+        model = AutoModelForSeq2SeqLM.from_pretrained(folder)
+        self.model = model.to(dtype=getattr(torch, choice.dtype), device=choice.device or "cpu").eval()
+        self.tokenizer, self.name, self.sha256 = tokenizer, name, sha256
+
+    def lengths(self, requests: Sequence[Any]) -> list[int]:
+        return [min(len(r.text) // 4 + 16, self.window) * r.beams for r in requests]
+
+    def source(self, request: Any) -> str:
+        """What the model reads."""
+        whole = len(request.text.split()) <= self.words
+        text = request.text if whole else passage_of(request.text, request.start, passages(request.text, self.words))
+        return f"sv1 </s> {request.answer} </s> {text}"
+
+    def answer(self, batch: Sequence[Any]) -> list[tuple[str, ...]]:
+        import torch
+
+        answers: list[tuple[str, ...]] = [()] * len(batch)
+        for beams in sorted({r.beams for r in batch}):
+            members = [i for i, r in enumerate(batch) if r.beams == beams]
+            inputs = self.tokenizer(
+                [self.source(batch[i]) for i in members],
+                truncation=True,
+                max_length=self.window,
+                padding=True,
+                return_tensors="pt",
+            ).to(self.model.device)
+            inputs.pop("token_type_ids", None)
+            with torch.inference_mode():
+                out = self.model.generate(
+                    **inputs, max_new_tokens=20, num_beams=beams, num_return_sequences=beams, do_sample=False
+                )
+            written = self.tokenizer.batch_decode(out, skip_special_tokens=True)
+            for k, i in enumerate(members):
+                answers[i] = tidy(written[k * beams : (k + 1) * beams])
+        return answers
+
+
+def tidy(questions: Any) -> tuple[str, ...]:
+    """Questions without blanks around them, each once, empty ones left out."""
+    return tuple(dict.fromkeys(q for q in (" ".join(q.split()) for q in questions) if q))
+
+
+def build(base: Path, settings: Mapping[str, Any]) -> Any:
+    """The base language model with room for the corrections."""
+    from quaestor.train.asker import new_asker
+
+    return new_asker(base, settings)[0]
+
+
+def load(choice: ModelChoice) -> Model:
+    """The asker a run asks for: the shipped one, one trained here (a folder), or a text-to-text checkpoint."""
+    need("torch", "transformers", "safetensors")
+    from transformers import AutoTokenizer
+
+    from quaestor.train.lora import merge
+
+    folder, name = None, "shipped-asker"
+    if choice.name is not None or choice.family != "embedded":
+        checkpoint = find(choice)
+        if not (checkpoint.folder / "weights.safetensors").exists():
+            tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder)
+            return TextAsker(checkpoint.folder, tokenizer, checkpoint.name, checkpoint.sha256, choice)
+        folder, name = checkpoint.folder, checkpoint.name
+    model, base, digest = load_shipped("asker", build, pull=choice.pull, folder=folder)
+    return PassageAsker(merge(model), AutoTokenizer.from_pretrained(base), name, digest)
