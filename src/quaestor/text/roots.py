@@ -19,17 +19,19 @@ NUMBERS = {
     "once": "1", "twice": "2", "dozen": "12", "hundred": "100", "thousand": "1000",
     "first": "1st", "second": "2nd", "third": "3rd",
 }  # fmt: skip
-SIGNS = {"%": "percent", "$": "dollar", "£": "pound", "€": "euro", "°": "degree", "yeah": "yes", "yep": "yes", "nope": "no"}
-NEGATIONS = frozenset("no not never none nobody nothing nowhere neither nor without".split())
-"""Small words that turn an answer round; they are no stop words here."""
-STOP_WORDS = frozenset(
-    """a an the this that these those and or but if because so than as while of at by for with about against between into
-    through during before after to from in out on off over under up down i me my mine we us our ours you your yours he him
-    his she her hers it its they them their theirs who whom whose which what when where why how is am are was were be been
-    being isn't aren't wasn't weren't do does did doing done don't doesn't didn't have has had having will would shall
-    should can could may might must there here then also just very too only such s t d ll re ve m it's he's she's they're
-    that's there's let's i'm you're we're etc""".split()
-)
+SIGNS = {
+    "%": "percent", "$": "dollar", "£": "pound", "€": "euro", "°": "degree", "yeah": "yes", "yep": "yes", "nope": "no",
+}  # fmt: skip
+_STOPS = """
+a an the this that these those and or but if because so than as while of at by for with about against between into
+through during before after to from in out on off over under up down i me my mine we us our ours you your yours he him
+his she her hers it its they them their theirs who whom whose which what when where why how is am are was were be been
+being isn't aren't wasn't weren't do does did doing done don't doesn't didn't have has had having will would shall
+should can could may might must there here then also just very too only such s t d ll re ve m it's he's she's they're
+that's there's let's i'm you're we're etc
+"""
+STOP_WORDS = frozenset(_STOPS.split())
+"""Words that say little by themselves. The shipped keyphrase model was trained with this list: do not edit it alone."""
 _ENDINGS = ("ies", "es", "s", "ied", "ed", "ing", "ly")
 
 

@@ -1,0 +1,318 @@
+"""KPQA: answers judged by the words that carry them (Lee et al. 2021).
+
+A keyphrase model gives each word of answer and reference the probability that it belongs to the keyphrase, given the
+question (KPW, §3.1). BLEU-1, ROUGE-L and BERTScore are then computed with these weights (§3.2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from quaestor.errors import Unscored
+from quaestor.metrics import register
+from quaestor.metrics.base import ReferenceMetric, Score, param
+from quaestor.records import Record
+from quaestor.requests import Embed, TokenVectors, Weigh, WordWeights, together
+from quaestor.text.roots import root, words_of
+
+Array = npt.NDArray[np.float64]
+CITATION = (
+    "Lee, Yoon, Dernoncourt, Kim, Bui, Shin, Jung: KPQA: A Metric for Generative Question Answering Using Keyphrase "
+    "Weights. NAACL 2021"
+)
+EXAMPLE = {
+    "id": "figure-1",
+    "judge": "answer",
+    "question": "How many steps are involved in a hypothesis test?",
+    "answer": "There are seven steps involved in a hypothesis test.",
+    "references": ["Four steps are involved in a hypothesis test."],
+}
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two texts: its words (pieces in the code form), what they are compared by, and their weights."""
+
+    words: tuple[str, ...]
+    keys: tuple[str, ...]
+    weights: Array
+
+    @property
+    def total(self) -> float:
+        return float(self.weights.sum())
+
+
+def side(found: WordWeights, form: str, match: str) -> Side:
+    """A weighed text as the metric sees it; without any weight at all, every word counts the same."""
+    words, weights = (found.pieces, found.piece_weights) if form == "code" else (found.words, found.weights)
+    keys = words if form == "code" else tuple(map(root if match == "root" else str.lower, words))
+    values = np.asarray(weights, dtype=np.float64)
+    return Side(words, keys, values if values.sum() > 0 else np.ones(len(words)))
+
+
+def f_measure(precision: float, recall: float, beta: float) -> float:
+    """Equation (4); 0 when both are 0."""
+    below = recall + beta**2 * precision
+    return (1 + beta**2) * recall * precision / below if below > 0 else 0.0
+
+
+# --- the weighted kernels --------------------------------------------------------------------------------------------
+
+
+def clipped(said: Side, wanted: Side) -> list[tuple[int, int]]:
+    """Pairs of equal words, each used once; of a word said too often, its heaviest places count."""
+    places: dict[str, list[int]] = {}
+    for j, key in enumerate(wanted.keys):
+        places.setdefault(key, []).append(j)
+    pairs = []
+    for i in sorted(range(len(said.keys)), key=lambda i: (-said.weights[i], i)):
+        if left := places.get(said.keys[i]):
+            pairs.append((i, left.pop(0)))
+    return sorted(pairs)
+
+
+def common_subsequence(said: Side, wanted: Side) -> list[tuple[int, int]]:
+    """The longest common subsequence; of several equally long ones, the heaviest."""
+    shared = set(said.keys) & set(wanted.keys)
+    rows = [i for i, key in enumerate(said.keys) if key in shared]
+    columns = [j for j, key in enumerate(wanted.keys) if key in shared]
+    if not rows:
+        return []
+    numbers = {key: n for n, key in enumerate(shared)}
+    across = np.array([numbers[wanted.keys[j]] for j in columns])
+    length = 2.0 * min(len(rows), len(columns)) + 1  # one more word outweighs all weights together
+    best = np.zeros((len(rows) + 1, len(columns) + 1))
+    gains = []
+    for r, i in enumerate(rows):
+        equal = across == numbers[said.keys[i]]
+        gains.append(np.where(equal, length + said.weights[i] + wanted.weights[columns], -np.inf))
+        best[r + 1, 1:] = np.maximum.accumulate(np.maximum(best[r, 1:], best[r, :-1] + gains[r]))
+    pairs, r, c = [], len(rows), len(columns)
+    while r and c:
+        if best[r, c] == best[r - 1, c - 1] + gains[r - 1][c - 1]:
+            r, c = r - 1, c - 1
+            pairs.append((rows[r], columns[c]))
+        elif best[r, c] == best[r - 1, c]:
+            r -= 1
+        else:
+            c -= 1
+    return pairs[::-1]
+
+
+def code_bleu(said: Side, wanted: Side) -> float:
+    """The published program's BLEU-1: clipped, a word's weight is the mean over its places, brevity penalty."""
+    mean: dict[str, float] = {}
+    counts, allowed = Counter(said.keys), Counter(wanted.keys)
+    for key, weight in zip(said.keys, said.weights, strict=True):
+        mean[key] = mean.get(key, 0.0) + float(weight) / counts[key]
+    correct = sum(min(n, allowed[key]) * mean[key] for key, n in counts.items())
+    ratio = len(said.keys) / len(wanted.keys)
+    return correct / said.total * (math.exp(1 - 1 / ratio) if ratio < 1 else 1.0)
+
+
+def code_lcs(said: Side, wanted: Side) -> float:
+    """The published program's LCS: equal pieces add the reference's weight on the diagonal, always."""
+    best = [0.0] * (len(said.keys) + 1)
+    for key, weight in zip(wanted.keys, wanted.weights, strict=True):
+        row = [0.0]
+        for j, other in enumerate(said.keys):
+            row.append(best[j] + float(weight) if key == other else max(best[j + 1], row[-1]))
+        best = row
+    return best[-1]
+
+
+# --- the metrics -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class KeyphraseMetric(ReferenceMetric):
+    """What the three metrics share: weights of both sides for one question, the best reference, the heat map."""
+
+    judges: ClassVar[tuple[str, ...]] = ("answer",)
+    reads: ClassVar[tuple[str, ...]] = ("question", "references")
+    roles: ClassVar[tuple[str, ...]] = ("keyphrases",)
+    citation: ClassVar[str] = CITATION
+    limits: ClassVar[str] = (
+        "An answer right in other words is missed by the two lexical versions. The embedded keyphrase model is small "
+        "and English; the paper's was trained on MS-MARCO as well."
+    )
+    example: ClassVar[Mapping[str, Any]] = EXAMPLE
+    form: str = param("paper", "the paper's equations, or what its public program computes", ("paper", "code"))
+    question: bool = param(True, "off: weights without the question (the paper's KP ablation)")
+    match: str = param(
+        "root", "words are equal by root (steps = step, four = 4) or as written; paper form", ("root", "exact")
+    )
+
+    def needs(self) -> tuple[str, ...]:
+        return self.reads if self.question else ("references",)
+
+    def given_references(self, record: Record) -> tuple[str, ...]:
+        """The references that hold a word."""
+        found = tuple(r for r in super().given_references(record) if words_of(r))
+        if not found:
+            raise Unscored("no word in any reference")
+        return found
+
+    async def score(self, record: Record) -> Score:
+        if not words_of(self.candidate(record)):
+            raise Unscored("no word in the answer")
+        return await super().score(record)
+
+    async def sides(self, candidate: str, reference: str, record: Record) -> tuple[Side, Side]:
+        """Both texts with the weights of their words."""
+        asked = self.text(record, "question") if self.question else ""
+        said, wanted = await together(Weigh(asked, candidate, self.form), Weigh(asked, reference, self.form))
+        return side(said, self.form, self.match), side(wanted, self.form, self.match)
+
+    def explain(self, evidence: Mapping[str, Any]) -> Any:
+        return heat_map(evidence)
+
+
+def evidence(said: Side, wanted: Side, pairs: Sequence[tuple[int, int, float]], **numbers: float) -> dict[str, Any]:
+    """Words and weights of both sides, which matched (place, place, how alike), and the numbers on the way."""
+    return {
+        "answer_words": [[w, round(float(k), 4)] for w, k in zip(said.words, said.weights, strict=True)],
+        "reference_words": [[w, round(float(k), 4)] for w, k in zip(wanted.words, wanted.weights, strict=True)],
+        "matches": [[i, j, round(s, 4)] for i, j, s in pairs],
+        "keywords": [w for w, k in zip(said.words, said.weights, strict=True) if k > 0.5],
+        **{name: round(number, 6) for name, number in numbers.items()},
+    }
+
+
+def heat_map(evidence: Mapping[str, Any]) -> Any:
+    """Answer and reference for the terminal: the warmer a word, the more it counts; matched words are underlined."""
+    from rich.style import Style
+    from rich.text import Text
+
+    shown = Text()
+    matched: tuple[dict[int, float], dict[int, float]] = ({}, {})
+    for i, j, likeness in evidence["matches"]:
+        matched[0][i] = max(likeness, matched[0].get(i, 0.0))
+        matched[1][j] = max(likeness, matched[1].get(j, 0.0))
+    for label, name, hits in zip(("answer   ", "reference"), ("answer_words", "reference_words"), matched, strict=True):
+        shown.append(f"    {label} ", style="dim")
+        for n, (word, weight) in enumerate(evidence[name]):
+            heat = min(1.0, max(0.0, weight))
+            style = Style(
+                color="black" if heat > 0.3 else None,
+                bgcolor=f"#ff{int(245 - 150 * heat):02x}{int(225 - 195 * heat):02x}" if heat > 0.05 else None,
+                underline=hits.get(n, 0.0) >= 0.5,
+                bold=heat > 0.5,
+            )
+            shown.append(word, style=style)
+            shown.append(f"·{weight:.2f} " if heat > 0.05 else " ", style="dim")
+        shown.append("\n")
+    numbers = [f"{name} {value:.3f}" for name, value in evidence.items() if isinstance(value, float)]
+    shown.append("    " + ", ".join(numbers), style="dim")
+    return shown
+
+
+@register
+@dataclass(frozen=True)
+class Bleu1Kpqa(KeyphraseMetric):
+    """Weighted share of the answer's words that the reference has too.
+
+    P = Σ_i KPW_i I(i) / Σ_i KPW_i over the answer's words (eq. 1), each word of the reference used at most once.
+    """
+
+    name: ClassVar[str] = "bleu1-kpqa"
+
+    async def compare(self, candidate: str, reference: str, record: Record) -> Score:
+        said, wanted = await self.sides(candidate, reference, record)
+        pairs = clipped(said, wanted)
+        if self.form == "code":
+            value = code_bleu(said, wanted)
+        else:
+            value = sum(float(said.weights[i]) for i, _ in pairs) / said.total
+        value = min(value, 1.0)
+        return Score(value, evidence(said, wanted, [(i, j, 1.0) for i, j in pairs], precision=value))
+
+
+@register
+@dataclass(frozen=True)
+class RougeLKpqa(KeyphraseMetric):
+    """Weighted ROUGE-L: how much of what counts stands in both texts in the same order.
+
+    P and R are the weights of the words in the longest common subsequence, each on its own side, over all weights of
+    that side (eq. 2, 3, 5); F = (1+β²)RP / (R+β²P) (eq. 4). The code form has β = 1.
+    """
+
+    name: ClassVar[str] = "rouge-l-kpqa"
+    beta: float = param(1.0, "weight of recall against precision, as in ROUGE-L; paper form")
+
+    async def compare(self, candidate: str, reference: str, record: Record) -> Score:
+        said, wanted = await self.sides(candidate, reference, record)
+        pairs = common_subsequence(said, wanted)
+        if self.form == "code":
+            shared = code_lcs(said, wanted)
+            precision, recall = shared / said.total, shared / wanted.total
+            value = min(1.0, f_measure(precision, recall, 1.0))
+        else:
+            precision = min(1.0, sum(float(said.weights[i]) for i, _ in pairs) / said.total)
+            recall = min(1.0, sum(float(wanted.weights[j]) for _, j in pairs) / wanted.total)
+            value = f_measure(precision, recall, self.beta)
+        return Score(value, evidence(said, wanted, [(i, j, 1.0) for i, j in pairs], precision=precision, recall=recall))
+
+
+@register
+@dataclass(frozen=True)
+class BertscoreKpqa(KeyphraseMetric):
+    """Weighted BERTScore: how near each word that counts is to the nearest word of the other text.
+
+    P = Σ_i KPW_i max_j cos(x̂_i, x_j) / Σ_i KPW_i over the answer's words, R likewise over the reference's (eq. 6, 7),
+    F their harmonic mean (eq. 8). A word's vector is the mean of its pieces'; the code form compares pieces.
+    """
+
+    name: ClassVar[str] = "bertscore-kpqa"
+    roles: ClassVar[tuple[str, ...]] = ("keyphrases", "encoder")
+    layer: int = param(1, "encoder layer whose vectors are compared (the paper found the first best)")
+    rescale: float = param(0.0, "cosine of unlike words: similarities become (x-b)/(1-b), not below 0; paper form")
+
+    async def compare(self, candidate: str, reference: str, record: Record) -> Score:
+        (said, wanted), (ours, theirs) = await together(
+            self.sides(candidate, reference, record), _both(Embed(candidate, self.layer), Embed(reference, self.layer))
+        )
+        likeness = _unit(self.vectors(ours, candidate)) @ _unit(self.vectors(theirs, reference)).T
+        if self.form == "paper":
+            likeness = (likeness - self.rescale) / (1 - self.rescale)
+        likeness = np.clip(likeness, 0.0, 1.0)
+        nearest, back = likeness.argmax(1), likeness.argmax(0)
+        rows, columns = likeness.max(1), likeness.max(0)
+        if len(rows) != len(said.words) or len(columns) != len(wanted.words):
+            raise Unscored("encoder and keyphrase model cut the text differently; the code form needs one tokenizer")
+        precision = float(rows @ said.weights / said.total)
+        recall = float(columns @ wanted.weights / wanted.total)
+        pairs = {(i, int(j), float(s)) for i, (j, s) in enumerate(zip(nearest, rows, strict=True))}
+        pairs |= {(int(i), j, float(s)) for j, (i, s) in enumerate(zip(back, columns, strict=True))}
+        return Score(
+            min(1.0, f_measure(precision, recall, 1.0)),
+            evidence(said, wanted, sorted(pairs), precision=precision, recall=recall),
+        )
+
+    def vectors(self, found: TokenVectors, text: str) -> Array:
+        """One row per word, the mean of its pieces; in the code form one row per piece."""
+        pieces = found.vectors.astype(np.float64)
+        own = [n for n, special in enumerate(found.special) if not special]
+        if self.form == "code":
+            return pieces[own]
+        rows = []
+        for _, (start, end) in words_of(text):
+            inside = [n for n in own if found.spans[n][0] < end and start < found.spans[n][1]]
+            rows.append(pieces[inside].mean(0) if inside else np.zeros(pieces.shape[1]))
+        return np.stack(rows)
+
+
+async def _both(first: Embed, second: Embed) -> tuple[TokenVectors, TokenVectors]:
+    return await together(first, second)
+
+
+def _unit(rows: Array) -> Array:
+    lengths: Array = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.maximum(lengths, 1e-12)
