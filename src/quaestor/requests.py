@@ -203,6 +203,14 @@ class Generate(Request[str]):
     role: ClassVar[str] = "seq2seq"
 
 
+@dataclass(frozen=True)
+class BackTranslate(Request[str]):
+    """The text in another language and back: a paraphrase."""
+
+    text: str
+    role: ClassVar[str] = "translator"
+
+
 # --- parser, vectors -------------------------------------------------------------------------------------------------
 
 

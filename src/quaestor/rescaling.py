@@ -13,7 +13,7 @@ from quaestor.metrics.qrelscore import QRelGRG, QRelLRM, unscaled
 from quaestor.models.baselines import Baselines
 from quaestor.records import Record, read_records
 from quaestor.scoring import score
-from quaestor.text.stopwords import STOPWORDS
+from quaestor.text.roots import STOP_WORDS
 
 if TYPE_CHECKING:
     from quaestor.models.base import ModelSet
@@ -24,12 +24,12 @@ OVERLAP = 0.05
 
 def overlap(question: str, context: str) -> float:
     """Share of the question's content words that the context has too."""
-    asked, given = (set(re.findall(r"\w+", text.lower())) - STOPWORDS for text in (question, context))
+    asked, given = (set(re.findall(r"\w+", text.lower())) - STOP_WORDS for text in (question, context))
     return len(asked & given) / len(asked) if asked else 1.0
 
 
 def unrelated_pairs(path: Path, count: int, seed: int) -> tuple[list[Record], int]:
-    """Up to `count` records whose question and context come from different records, and how many pairs were left out."""
+    """Up to `count` records with question and context of different records, and how many pairs were left out."""
     texts = [(r.question, r.context) for r in read_records(path) if r.question and r.context]
     if len({context for _, context in texts}) < 2:
         raise UsageError(f"{path}: baselines need questions on at least two different contexts")

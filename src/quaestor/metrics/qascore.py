@@ -62,8 +62,8 @@ class QAScore(Metric):
     citation: ClassVar[str] = "Ji, Lyu, Jones, Zhou, Graham: QAScore. Entropy 24(11), 2022."
     limits: ClassVar[str] = (
         "Sums fall with the answer's length, so reduce=sum ranks questions about one answer, not questions about "
-        "different answers: use reduce=mean there. Says little about fluency or conciseness. form=reader knows only answers that "
-        "stand in the context. See docs/results/qrelscore.md."
+        "different answers: use reduce=mean there. Says little about fluency or conciseness. form=reader knows only "
+        "answers that stand in the context. See docs/results/qrelscore.md."
     )
     example: ClassVar[dict[str, Any]] = {
         "judge": "question",

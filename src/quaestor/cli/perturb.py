@@ -1,0 +1,58 @@
+"""`quaestor perturb`: adversarial sets from good text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from quaestor.cli._options import model_options, models_from
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("-k", "--kinds", "kinds", multiple=True, required=True, metavar="KIND[,KIND…]",
+              help="given, back-translation, paraphrase-rules (positives); entity-swap, pronoun-swap, negation, "
+                   "antonym, question-word, number, drop, shuffle, bad-reference (negatives).")  # fmt: skip
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True)
+@click.option("--paraphrases", type=click.Path(path_type=Path), help="A file with the same ids and human paraphrases.")
+@click.option("--originals", is_flag=True, help="Also write each original, labelled positive.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@model_options
+def command(
+    file: Path, kinds: tuple[str, ...], out: Path, paraphrases: Path | None, originals: bool, seed: int,
+    family: str, model: tuple[str, ...], dtype: str, device: str | None, pull: bool,
+) -> None:  # fmt: skip
+    """Change the judged text of each record of FILE in known ways; each new record says what was done where."""
+    from dataclasses import replace
+
+    from quaestor.perturb import Skipped, perturb
+    from quaestor.records import Record, read_records, write_records
+
+    chosen = [k.strip() for given in kinds for k in given.split(",") if k.strip()]
+    records = list(read_records(file))
+    given: dict[str, str] = {}
+    for record in read_records(paraphrases) if paraphrases else ():
+        text = getattr(record, record.judge or record.guess_judge())
+        if text:
+            given[record.id] = text
+    made: list[Record] = []
+    counts: Counter[str] = Counter()
+    for item in perturb(records, chosen, seed, given, models_from(family, model, dtype, device, pull)):
+        if isinstance(item, Skipped):
+            counts[f"{item.kind} skipped"] += 1
+        else:
+            made.append(item)
+            counts[item.extra["perturbed"]["kind"]] += 1
+    if originals:
+        for record in records:
+            name = record.judge or record.guess_judge()
+            told = {"of": record.id, "kind": "original", "label": "positive", "field": name}
+            references = record.references or (getattr(record, name) or "",)
+            made.append(replace(record, judge=name, references=references, extra={**record.extra, "perturbed": told}))
+    write_records(made, out)
+    for kind in chosen:
+        click.echo(f"{kind}: {counts[kind]} changed, {counts[f'{kind} skipped']} left alone, of {len(records)}")
+    if not made:
+        raise click.UsageError("no record could be changed")

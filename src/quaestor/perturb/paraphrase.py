@@ -1,0 +1,79 @@
+"""Positives: other words for the same thing, by people, by translation there and back, or by rules and WordNet."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from quaestor.perturb.kinds import Edit, Kind, Scene, pick, replaced
+from quaestor.requests import BackTranslate
+from quaestor.text.roots import is_stop_word
+from quaestor.text.wordnet import tables
+
+RULES = [
+    (r"^[Ii]n (?:what|which) year\b", "When"),
+    (r"^[Ii]n (?:what|which) (?:city|country|place|town)\b", "Where"),
+    (r"^[Ww]hat is the name of the\b", "What is the"),
+    (r"^[Ww]hat was the name of the\b", "What was the"),
+    (r"\bhow many\b", "what number of"),
+    (r"\bHow many\b", "What number of"),
+    (r"\b([Ww])hat is\b", r"\1hat's"),
+    (r"\b([Ww])ho is\b", r"\1ho's"),
+    (r"\b(did|was|is|were|are|does|do|has|had|could|would|should)n['’]t\b", r"\1 not"),
+    (r"\bcan['’]t\b", "cannot"),
+    (r"\bbecause of\b", "owing to"),
+    (r"\ba lot of\b", "much"),
+    (r"\bapproximately\b", "about"),
+    (r"\blocated in\b", "situated in"),
+]
+"""Turns of phrase that mean the same."""
+
+
+async def given(scene: Scene, rng: np.random.Generator) -> Edit | None:
+    """A paraphrase that people wrote: the record's `paraphrase`, or `--paraphrases FILE`."""
+    if not scene.paraphrase:
+        return None
+    return Edit(scene.paraphrase, (0, len(scene.text)), scene.text, scene.paraphrase, "human paraphrase")
+
+
+async def back_translation(scene: Scene, rng: np.random.Generator) -> Edit | None:
+    """English to Portuguese and back, by the translator role."""
+    other = (await BackTranslate(scene.text)).strip()
+    if not other or other.casefold() == scene.text.strip().casefold():
+        return None
+    return Edit(other, (0, len(scene.text)), scene.text, other, "back-translation")
+
+
+async def by_rules(scene: Scene, rng: np.random.Generator) -> Edit | None:
+    """A turn of phrase or one word becomes another of the same meaning: rules and WordNet, no translation."""
+    options: list[tuple[tuple[int, int], str]] = []
+    for pattern, other in RULES:
+        if found := re.search(pattern, scene.text):
+            options.append((found.span(), found.expand(other)))
+    if not options:
+        options = _synonyms(scene)
+    return replaced(scene.text, *pick(options, rng), "rule or synonym") if options else None
+
+
+def _synonyms(scene: Scene) -> list[tuple[tuple[int, int], str]]:
+    """Words in base form with few senses, and the words of their first sense: the safest exchanges WordNet offers."""
+    known = tables()
+    parts = {"JJ": "a", "RB": "r", "NN": "n", "VB": "v"}
+    options = []
+    for word in scene.parsed.words:
+        part, lemma = parts.get(word.tag), word.lemma.lower()
+        if not part or word.entity or is_stop_word(lemma) or word.text.lower() != lemma:
+            continue
+        senses = known.index[part].get(lemma, [])
+        if 0 < len(senses) <= 3:
+            others = [o for o in known.synsets[senses[0]] if o.isalpha() and o.islower() and o != lemma]
+            options += [(word.span, other) for other in others]
+    return options
+
+
+POSITIVES: dict[str, Kind] = {
+    "given": given,
+    "back-translation": back_translation,
+    "paraphrase-rules": by_rules,
+}
