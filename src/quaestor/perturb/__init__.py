@@ -42,7 +42,7 @@ def perturb(
 ) -> Iterator[Record | Skipped]:
     """Every kind applied to every record's judged text; each new record says what was done where, and to which record.
 
-    Where the record had no references, the text that was there becomes one, so that reference-based metrics can be tried.
+    Where the record had no references, the text that was there becomes one: reference-based metrics can be tried.
     """
     from quaestor.models.base import ModelSet
     from quaestor.models.cache import AnswerCache
