@@ -13,17 +13,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import numpy as np
 
+from quaestor.errors import UsageError
 from quaestor.models.asker import passage_ids, target_ids, wish_ids
+from quaestor.models.base import ModelChoice
+from quaestor.models.checkpoints import find, need
 from quaestor.models.passages import passage_of, passages
+from quaestor.models.shipped import save_shipped
 from quaestor.train.examples import Example, read_squad
+from quaestor.train.loop import Plan, Run, Trainer, fit, load_checkpoint, write_card
 from quaestor.train.lora import adapt
-from quaestor.train.loop import Plan, Run, Trainer, fit
+from quaestor.train.options import train_options
 
 if TYPE_CHECKING:
     import torch
 
+BASE = "smollm2-135m-instruct"
 HELD_OUT = 2
 """Articles of the SQuAD file kept back for judging (the reader's, too)."""
 LONGEST = 8
@@ -152,3 +159,69 @@ def train(data: Path, base: Path, out: Path, plan: Plan, *, resume: bool = False
     )
     run = fit(trainer, plan, out, resume=resume, log=lambda line: print(line, flush=True))
     return model, tokenizer, run
+
+
+def pack(model: Any, base: Path, out: Path, facts: dict[str, Any]) -> None:
+    """Store the trained corrections with their card."""
+    size = save_shipped(model, out, base_name=BASE, base=base, settings=SHAPE)
+    write_card(
+        out,
+        {
+            "name": "quaestor asker",
+            "task": "writes an English question whose answer is a given part of a passage",
+            "base": f"{BASE} (Apache-2.0), as its Q4_1 weights give it",
+            "adapted": f"all linear layers of the upper {30 - SHAPE['skip']} of 30 blocks, rank {SHAPE['rank']}",
+            "data": "SQuAD v1.1 train part of Du et al. (CC BY-SA 4.0), answers of at most 8 words; two articles kept "
+            "back for judging",
+            **facts,
+            "bytes": size,
+            "licence": "CC BY-SA 4.0 (from the training data)",
+        },
+    )
+
+
+@click.command()
+@train_options
+@click.option("--base", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Folder of the base model.")
+@click.option("--lr", default=6e-4, show_default=True)
+@click.option("--batch", default=2, show_default=True, help="Passages per step, each with up to 8 questions.")
+@click.option(
+    "--pack", "pack_only", is_flag=True, help="Only store the last checkpoint as a model, without training on."
+)
+@click.option("--evaluate", is_flag=True, help="Only print how good the asker in --out (or the shipped one) is.")
+@click.option("--most", default=300, show_default=True, help="Evaluate on about this many questions of each file.")
+@click.option("--show", default=0, help="With --evaluate: also print so many of its questions.")
+def command(
+    data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, base: Path | None,
+    lr: float, batch: int, pack_only: bool, evaluate: bool, most: int, show: int,
+) -> None:  # fmt: skip
+    """Train the asker, or say how good it is (--evaluate)."""
+    need("torch", "transformers", "safetensors")
+    import torch
+
+    torch.set_num_threads(threads)
+    if evaluate:
+        from quaestor.models import asker, reader
+        from quaestor.train.asker_scores import report
+
+        model = asker.load(ModelChoice("asker", str(out) if out else None))
+        click.echo(report(model, reader.load(ModelChoice("reader")), data, most, show, seed))
+        return
+    if out is None:
+        raise UsageError("--out names the folder for checkpoints and the model")
+    base = base or find(ModelChoice("causal", BASE)).folder
+    if pack_only:
+        network, _ = new_asker(base, SHAPE, seed)
+        run = load_checkpoint(out, {n: p for n, p in network.named_parameters() if p.requires_grad})
+    else:
+        if minutes <= 0 and steps <= 0:
+            raise UsageError("say how long to train: --minutes or --steps")
+        plan = Plan(
+            steps=steps, minutes=minutes, lr=lr, batch=batch, seed=seed, threads=threads, warmup=0.04, decay=0.0,
+            log_steps=20,
+        )  # fmt: skip
+        network, _, run = train(data, base, out, plan, resume=resume)
+    facts = {"steps": run.step, "minutes": round(run.seconds / 60, 1), "passages": run.examples, "seed": seed}
+    how = {"learning rate": lr, "batch": batch, "machine": "2-core CPU machine, no GPU, one thread"}
+    pack(network, base, out, {**facts, **how, "last loss": run.losses[-1] if run.losses else None})
+    click.echo(f"{out}: {run.step} steps, {run.seconds / 60:.1f} min, loss {run.losses[-1:] or '?'}")
