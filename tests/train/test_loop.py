@@ -1,0 +1,84 @@
+"""The training loop: like lengths together, bounded, and the same result whether interrupted or not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from quaestor.train.loop import Plan, Trainer, buckets, fit, freeze, slope, write_card  # noqa: E402
+
+
+def test_buckets_use_every_example_once_and_pad_little() -> None:
+    rng = np.random.default_rng(0)
+    lengths = [int(n) for n in rng.integers(5, 300, size=1003)]
+    batches = buckets(lengths, 8, rng)
+    assert sorted(i for b in batches for i in b) == list(range(1003))
+    padded = sum(max(lengths[i] for i in b) * len(b) for b in batches)
+    assert padded < 1.1 * sum(lengths)
+    starts = [lengths[b[0]] for b in batches]
+    assert starts != sorted(starts), "short batches must not all come first"
+
+
+def test_learning_rate_rises_then_falls_to_zero() -> None:
+    assert slope(0.05, 0.1) == pytest.approx(0.5)
+    assert slope(0.1, 0.1) == pytest.approx(1.0)
+    assert slope(0.55, 0.1) == pytest.approx(0.5)
+    assert slope(1.0, 0.1) == 0.0
+
+
+def _trainer(stop_at: int = 10**9) -> Trainer[Any]:
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+    seen = [0]
+
+    def loss(network: Any, batch: list[Any]) -> Any:
+        seen[0] += 1
+        if seen[0] > stop_at:
+            raise KeyboardInterrupt
+        x = torch.tensor([b[0] for b in batch])
+        return ((network(x)[:, 0] - torch.tensor([b[1] for b in batch])) ** 2).mean()
+
+    def examples(rng: np.random.Generator, epoch: int) -> list[Any]:
+        points = rng.normal(size=(40, 3)).astype("float32")
+        return [(p.tolist(), float(p[0] - p[1])) for p in points]
+
+    return Trainer(model, examples, lambda e: 3, loss)
+
+
+def test_an_interrupted_run_ends_where_an_unbroken_one_does(tmp_path: Path) -> None:
+    plan = Plan(steps=30, lr=0.02, batch=8, save_minutes=0, log_steps=10)
+    whole = _trainer()
+    run = fit(whole, plan, tmp_path / "whole", log=lambda line: None)
+    assert run.step == 30 and len(run.losses) == 3 and run.losses[-1] < run.losses[0]
+    with pytest.raises(KeyboardInterrupt):
+        fit(_trainer(stop_at=13), plan, tmp_path / "broken", log=lambda line: None)
+    again = _trainer()
+    assert fit(again, plan, tmp_path / "broken", resume=True, log=lambda line: None).step == 30
+    for a, b in zip(whole.model.parameters(), again.model.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_frozen_parts_stay_as_they_are(tmp_path: Path) -> None:
+    trainer = _trainer()
+    freeze(trainer.model, "0.weight")
+    before = trainer.model[0].weight.clone(), trainer.model[2].weight.clone()
+    fit(trainer, Plan(steps=3, lr=0.02, batch=8), tmp_path, log=lambda line: None)
+    assert torch.equal(before[0], trainer.model[0].weight)
+    assert not torch.equal(before[1], trainer.model[2].weight)
+
+
+def test_a_plan_needs_a_bound() -> None:
+    with pytest.raises(ValueError, match="bound"):
+        Plan()
+
+
+def test_card_is_written_for_people_and_programs(tmp_path: Path) -> None:
+    write_card(tmp_path, {"name": "x", "steps": 3, "score": {"f1": 0.5, "n": 10}})
+    assert json.loads((tmp_path / "card.json").read_text())["score"]["n"] == 10
+    assert "- **score**: f1 0.5, n 10" in (tmp_path / "card.md").read_text()

@@ -1,0 +1,124 @@
+"""Training the reader: windows keep their answer, negatives have none, and the command leaves a model that loads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from quaestor.cli.train import command  # noqa: E402
+from quaestor.errors import UsageError  # noqa: E402
+from quaestor.models.shipped import grow, load_shipped, shrink  # noqa: E402
+from quaestor.train.examples import locate, read_jsonl, read_squad  # noqa: E402
+from quaestor.train.reader import NEGATIVES, Lesson, changed, corpora, crop, tokenised  # noqa: E402
+from quaestor.train.reader_scores import auc, best_score  # noqa: E402
+from tests.train.tiny import tiny_bert, tiny_corpora  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_bert(tmp_path_factory.mktemp("base"))
+
+
+@pytest.fixture(scope="module")
+def lesson(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+    data = tiny_corpora(tmp_path_factory.mktemp("data"))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(base)
+    return Lesson(tokenised(corpora(data)[0], tokenizer), tokenizer)
+
+
+def test_only_answers_that_stand_in_their_text_are_learnt(lesson: Lesson) -> None:
+    assert {s.example.answers[0] for s in lesson.sources} == {"Oslo", "1999", "Dora", "the door", "Toledo"}
+    assert len({s.example.group for s in lesson.sources}) == 3, "two articles are kept back"
+
+
+def test_every_window_holds_its_answer(lesson: Lesson) -> None:
+    rng = np.random.default_rng(0)
+    for source in lesson.sources:
+        for size in (4, 18, 25, 200):
+            piece = crop(source, size, rng)
+            assert piece.text[piece.start : piece.end + 1] == source.text[source.start : source.end + 1]
+            assert len(piece.text) <= max(size + 20, 17 + 20)
+
+
+@pytest.mark.parametrize("kind", NEGATIVES)
+def test_negatives_do_not_hold_the_answer(lesson: Lesson, kind: str) -> None:
+    rng = np.random.default_rng(1)
+    groups = {
+        s.example.group: [x for x in lesson.sources if x.example.group == s.example.group] for s in lesson.sources
+    }
+    made = [lesson.negative(kind, s, groups, 15, rng) for _ in range(20) for s in lesson.sources]
+    for piece, source in zip(made, [s for _ in range(20) for s in lesson.sources], strict=True):
+        if piece is not None:
+            assert piece.start == -1
+            answer = source.text[source.start : source.end + 1]
+            within = any(piece.text[i : i + len(answer)] == answer for i in range(len(piece.text)))
+            assert not within or piece.question != source.question
+    assert kind == "article" or any(made), "articles of one paragraph have no other paragraph"
+
+
+def test_a_changed_question_names_another_of_its_kind(lesson: Lesson) -> None:
+    example = next(s.example for s in lesson.sources if s.example.answers == ("1999",))
+    rng = np.random.default_rng(2)
+    assert {changed(example, rng) for _ in range(40)} >= {
+        "When did Anna moved to Rome?",
+        "When did Carl moved to Dora?",
+    }
+
+
+def test_command_trains_packs_and_refuses(base: Path, tmp_path: Path) -> None:
+    data, out = tiny_corpora(tmp_path / "data"), tmp_path / "out"
+    run = ["reader", "--data", str(data), "--base", str(base), "--out", str(out)]
+    done = CliRunner().invoke(command, [*run, "--steps", "3"], catch_exceptions=False)
+    assert "3 steps" in done.output and (out / "card.md").exists()
+    trained, _, digest = load_shipped("reader", _build, base=base, folder=out)
+    fresh = _build(base, {})
+    same = dict(fresh.named_parameters())
+    moved = {n for n, p in trained.named_parameters() if not bool((p == same[n]).all())}
+    assert "bert.encoder.layer.1.output.dense.weight" in moved
+    assert "bert.embeddings.word_embeddings.weight" not in moved and len(digest) == 64
+    with pytest.raises(UsageError, match="--minutes or --steps"):
+        CliRunner().invoke(command, run, catch_exceptions=False)
+
+
+def _build(folder: Path, settings: Any) -> Any:
+    return transformers.AutoModelForQuestionAnswering.from_pretrained(folder)
+
+
+@pytest.mark.parametrize(("kind", "error"), [("fp16", 1e-3), ("int8", 1.0 / 127)])
+def test_stored_weights_come_back_nearly_whole(kind: str, error: float) -> None:
+    import torch
+
+    given = {"a.weight": torch.randn(64, 96), "a.bias": torch.randn(7)}
+    back = grow(shrink(given, kind))
+    assert back.keys() == given.keys()
+    for name, tensor in given.items():
+        assert float((back[name] - tensor).abs().max()) <= error * float(tensor.abs().max())
+
+
+def test_answers_are_found_as_the_text_writes_them() -> None:
+    assert locate("the sun.", "Then The Sun rose") == (5, "The Sun")
+    assert locate("sun", "sunny days")[0] == -1
+
+
+def test_bad_files_are_named_with_their_line(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"context": "x", "question": "y", "answer": "z"}\n{"context": "x"}\n')
+    with pytest.raises(UsageError, match=r"a\.jsonl:2"):
+        read_jsonl(tmp_path / "a.jsonl")
+    (tmp_path / "b.json").write_text("[]")
+    with pytest.raises(UsageError, match="not a SQuAD file"):
+        read_squad(tmp_path / "b.json")
+
+
+def test_scores_are_squads() -> None:
+    # values of the official evaluate-v1.1.py rules, by hand
+    assert best_score("The Swiss Alps!", ["swiss alps", "Alps"]) == (1.0, 1.0)
+    assert best_score("in the Alps", ["swiss alps"]) == (0.0, pytest.approx(0.5))
+    assert best_score("", []) == (1.0, 1.0) and best_score("x", []) == (0.0, 0.0)
+    assert auc([0.9, 0.8, 0.4], [0.4, 0.1]) == pytest.approx(5.5 / 6)
