@@ -32,7 +32,7 @@ demo: models
 	mkdir -p $(DEMO)
 	$(BIN)/quaestor score sample/records.jsonl -m bleu,rouge-l,bertscore,likelihood,$(FIVE) --explain -o $(DEMO)/scores.jsonl > $(DEMO)/explained.txt
 	$(BIN)/quaestor score sample/records.jsonl -m bleu,rouge-l,bertscore,likelihood,$(FIVE) --explain -o $(DEMO)/scores.jsonl --resume
-	$(BIN)/quaestor report sample/records.jsonl --scores $(DEMO)/scores.jsonl -o $(DEMO)/report.html
+	$(BIN)/quaestor report $(DEMO)/scores.jsonl -o $(DEMO)/report.html
 	@echo "Report: $(DEMO)/report.html   Evidence of every score: $(DEMO)/explained.txt"
 
 # A browser and a PostgreSQL server for the tests of the study app, where this user may install them.

@@ -180,9 +180,15 @@ def compare(
     models: ModelSet | None = None,
 ) -> Comparison:
     """Compare the systems of `records` (their `system` field) under one or more metrics."""
+    return compare_result(score(records, metrics, models=models), test=test, draws=draws, alpha=alpha, seed=seed)
+
+
+def compare_result(
+    result: Result, *, test: str = "randomisation", draws: int = 2000, alpha: float = 0.05, seed: int = 0
+) -> Comparison:
+    """Compare the systems of records that are scored already."""
     if test not in ("randomisation", "bootstrap"):
         raise UsageError(f"no test is called {test!r}; randomisation or bootstrap")
-    result = score(records, metrics, models=models)
     systems = list(dict.fromkeys(r.system for r in result.records if r.system is not None))
     if len(systems) < 2:
         raise UsageError("comparing needs records of at least two systems: give each record a 'system'")

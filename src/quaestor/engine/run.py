@@ -117,6 +117,7 @@ def score_file(job: Job) -> dict[str, Any]:
     seconds = time.monotonic() - started
     meta = {
         "quaestor": version("quaestor"),
+        "path": str(job.path),
         **header,
         "records": sum(s.n + s.unscored for s in (tally.sums[specs[0]].get(""),) if s),
         "rejected": rejected,

@@ -1,0 +1,67 @@
+"""`quaestor report`: a run as one HTML file that anybody can open, read on a phone, print and send."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quaestor.engine.journal import beside
+from quaestor.errors import UsageError
+from quaestor.records import Record, read
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run: its output lines, its meta file, and the records it was about where they are at hand."""
+
+    name: str
+    lines: Sequence[dict[str, Any]]
+    meta: dict[str, Any]
+    records: dict[tuple[str, str | None], Record]
+
+    @property
+    def specs(self) -> list[str]:
+        return list(dict.fromkeys(spec for line in self.lines for spec in line["scores"]))
+
+    def record(self, line: dict[str, Any]) -> Record | None:
+        return self.records.get((line["id"], line.get("system")))
+
+
+def load_run(path: Path, records: Path | None = None) -> Run:
+    """Read OUT.jsonl, OUT.meta.json and the record file that the run was about."""
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file; give the output of quaestor score")
+    lines = []
+    for number, raw in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            line = json.loads(raw)
+        except ValueError:
+            raise UsageError(f"{path}:{number}: not JSON; give the output of quaestor score") from None
+        if not isinstance(line, dict) or not isinstance(line.get("scores"), dict) or "id" not in line:
+            raise UsageError(f"{path}:{number}: not a line of quaestor score (needs `id` and the object `scores`)")
+        lines.append(line)
+    if not lines:
+        raise UsageError(f"{path}: no scores in it")
+    meta_path = beside(path, ".meta.json")
+    meta = json.loads(meta_path.read_text(encoding="utf-8")) if meta_path.exists() else {}
+    source = records or Path(meta.get("path", ""))
+    found = {(r.id, r.system): r for r in read(source) if isinstance(r, Record)} if source.is_file() else {}
+    return Run(path.name, lines, meta, found)
+
+
+def build(run: Run, draws: int = 1000, seed: int = 0) -> str:
+    """The report of a run as HTML."""
+    from quaestor.report.items import disagreements, examples
+    from quaestor.report.page import page
+    from quaestor.report.tables import agreement, overview, perturbations, signatures, systems
+
+    parts = [
+        overview(run), *systems(run, draws, seed), *agreement(run, draws, seed), *perturbations(run, draws, seed),
+        *disagreements(run), *examples(run), *signatures(run),
+    ]  # fmt: skip
+    source = run.meta.get("input", {}).get("file", run.name)
+    subtitle = f"{len(run.lines)} records, {len(run.specs)} metrics, quaestor {run.meta.get('quaestor', '')}"
+    return page(f"quaestor: {source}", subtitle, parts)
