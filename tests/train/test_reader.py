@@ -66,9 +66,10 @@ def test_negatives_do_not_hold_the_answer(lesson: Lesson, kind: str) -> None:
 def test_a_changed_question_names_another_of_its_kind(lesson: Lesson) -> None:
     example = next(s.example for s in lesson.sources if s.example.answers == ("1999",))
     rng = np.random.default_rng(2)
-    assert {changed(example, rng) for _ in range(40)} >= {
-        "When did Anna moved to Rome?",
-        "When did Carl moved to Dora?",
+    made = {changed(example, rng) for _ in range(40)}
+    assert made == {
+        f"When did {a} moved to {b}?"
+        for a, b in (("Oslo", "Rome"), ("Dora", "Rome"), ("Carl", "Oslo"), ("Carl", "Dora"))
     }
 
 

@@ -68,6 +68,7 @@ class SpanReader(Model):
         self.model, self.tokenizer, self.name = model, tokenizer, name
         self.sha256 = sha256
         self.typed = "token_type_ids" in tokenizer.model_input_names
+        self.frame = _frame(tokenizer)
         self._windows = lru_cache(maxsize=512)(self._split)
 
     def lengths(self, requests: Sequence[Any]) -> list[int]:
@@ -109,12 +110,9 @@ class SpanReader(Model):
         """Start and end logits over the text tokens of each pair, and the logit of "no answer"."""
         import torch
 
-        special = self.tokenizer.build_inputs_with_special_tokens
-        rows, begins = [], []
-        for question, text in pairs:
-            ids = special(list(question), list(text))
-            begins.append(len(ids) - len(text) - 1)
-            rows.append(ids)
+        before, between, after = self.frame
+        rows = [[*before, *question, *between, *text, *after] for question, text in pairs]
+        begins = [len(before) + len(question) + len(between) for question, _ in pairs]
         width = max(map(len, rows))
         pad = self.tokenizer.pad_token_id
         inputs = {
@@ -130,6 +128,16 @@ class SpanReader(Model):
             (s[b : b + len(t)].astype(np.float64), e[b : b + len(t)].astype(np.float64), float(s[0]) + float(e[0]))
             for s, e, b, (_, t) in zip(starts, ends, begins, pairs, strict=True)
         ]
+
+
+def _frame(tokenizer: Any) -> tuple[list[int], list[int], list[int]]:
+    """The special tokens that this model wants before, between and after question and text."""
+    question, text = (tokenizer(w, add_special_tokens=False)["input_ids"] for w in ("who", "me"))
+    pair = tokenizer("who", "me")["input_ids"]
+    first = next(i for i in range(len(pair)) if pair[i : i + len(question)] == question)
+    rest = first + len(question)
+    second = next(i for i in range(rest, len(pair)) if pair[i : i + len(text)] == text)
+    return pair[:first], pair[rest:second], pair[second + len(text) :]
 
 
 def _places(gold: str | None, text: str, windows: Windows) -> list[Span]:

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import re
-import string
 from collections import Counter
 
-_DROPPED = str.maketrans("", "", string.punctuation)
+from quaestor.text.tokens import words_squad
 
 
 def normalise(answer: str) -> str:
-    """Lower case, no punctuation, no a/an/the, single blanks (the SQuAD evaluation script's order)."""
-    return " ".join(re.sub(r"\b(a|an|the)\b", " ", answer.lower().translate(_DROPPED)).split())
+    """Lower case, no punctuation, no a/an/the, single blanks."""
+    return " ".join(words_squad(answer))
 
 
 def exact(answer: str, gold: str) -> bool:
     """Are the two the same after normalising?"""
-    return normalise(answer) == normalise(gold)
+    return words_squad(answer) == words_squad(gold)
 
 
 def f1(answer: str, gold: str) -> float:
     """Harmonic mean of word precision and recall; two empty answers agree, an empty one agrees with no other."""
-    said, wanted = normalise(answer).split(), normalise(gold).split()
+    said, wanted = words_squad(answer), words_squad(gold)
     if not said or not wanted:
         return float(said == wanted)
     common = sum((Counter(said) & Counter(wanted)).values())
