@@ -1,0 +1,187 @@
+"""QuestEval's formulas on scripted models, whose answers can be worked out by hand, and the paper's own example."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import numpy as np
+import pytest
+
+from quaestor.engine.drive import Driver, Failure
+from quaestor.errors import Unscored, UsageError
+from quaestor.metrics import metric
+from quaestor.metrics.questeval_questions import Candidate, spread
+from quaestor.models.base import ModelSet
+from quaestor.records import Record
+from quaestor.requests import Parsed, Reading, TokenVectors, Word
+
+
+class Script:
+    """A model that answers each request by a function."""
+
+    budget, name, sha256 = 4096, "script", "0" * 64
+
+    def __init__(self, role, say):
+        self.role, self.say, self.asked = role, say, []
+
+    def batches(self, requests):
+        return [list(range(len(requests)))]
+
+    def answer(self, batch):
+        self.asked += batch
+        return [self.say(r) for r in batch]
+
+
+def parse(request):
+    """Capitalised words are entities, words in -s nouns; a sentence ends at a full stop."""
+    words = []
+    for i, m in enumerate(re.finditer(r"\w+|\.", request.text)):
+        entity = "NAME" if m.group()[0].isupper() else ""
+        pos = "PROPN" if entity else "NOUN" if m.group().endswith("s") else "PUNCT" if m.group() == "." else "X"
+        words.append(Word(m.group(), m.group().lower(), pos, "", "", i, entity, m.span(), False))
+    stops = [i + 1 for i, w in enumerate(words) if w.text == "."]
+    entities = tuple((i, i + 1, "NAME") for i, w in enumerate(words) if w.entity)
+    phrases = tuple((i, i + 1) for i, w in enumerate(words) if w.pos == "NOUN")
+    return Parsed(tuple(words), tuple(zip([0, *stops], stops, strict=False)), entities, phrases)
+
+
+def read(request):
+    """The word after `who` with the same first letter; P(unanswerable) is .1 if there is one, else .8."""
+    letter = request.question.split()[-1][0]
+    found = re.search(rf"\b{letter}\w*", request.text)
+    if not found:
+        return Reading("", None, 0.8, 0.05)
+    return Reading(found.group(), found.span(), 0.1, 0.7)
+
+
+def embed(request):
+    vectors = np.array([[1.0, 0.0], [1.0, float(len(request.text))]], dtype=np.float32)
+    return TokenVectors(("[CLS]", request.text), (0, 1), ((0, 0), (0, 1)), (True, False), vectors)
+
+
+def models(**other):
+    says = {
+        "parser": parse,
+        "asker": lambda r: (f"who {r.answer}",),
+        "reader": read,
+        "weights": lambda r: 0.9 if r.answer == "Anna" else 0.3,
+        "encoder": embed,
+        **other,
+    }
+    return ModelSet(loaded={role: Script(role, say) for role, say in says.items()})
+
+
+def run(spec, summary, context, references=(), models_=None):
+    record = Record(id="1", context=context, summary=summary, references=tuple(references), judge="summary")
+    result = Driver(models_ or models()).run([metric(spec).score(record)])[0]
+    if isinstance(result, Failure):
+        raise result.error
+    return result
+
+
+SOURCE = "Anna met Bert in Cairo ."
+SUMMARY = "Anna met Boris ."
+
+
+def test_paper_form_equations_1_and_2():
+    # summary's questions: Anna (found), Boris (the source says Bert: F1 0) -> precision 1/2
+    # source's: Anna .9 and Bert .9 answerable, Cairo .2 -> uniform recall 2/3
+    assert run("questeval[part=precision]", SUMMARY, SOURCE).value == pytest.approx(1 / 2)
+    assert run("questeval[part=recall,weights=uniform]", SUMMARY, SOURCE).value == pytest.approx(2 / 3)
+    weighted = (0.9 * 0.9 + 0.3 * 0.9 + 0.3 * 0.2) / 1.5
+    assert run("questeval[part=recall]", SUMMARY, SOURCE).value == pytest.approx(weighted)
+    f = run("questeval[weights=uniform]", SUMMARY, SOURCE)
+    assert f.value == pytest.approx(2 * (1 / 2) * (2 / 3) / (1 / 2 + 2 / 3))
+    assert f.evidence["precision"] == 0.5 and f.evidence["source_questions"]["keep_rate"] == 1.0
+
+
+def test_verdicts_name_what_is_contradicted_and_what_is_missing():
+    rows = run("questeval", SUMMARY, SOURCE).evidence["questions"]
+    verdicts = {(r["direction"], r["answer"]): (r["verdict"], r["other"]) for r in rows}
+    assert verdicts["precision", "Boris"] == ("contradicted", "Bert")
+    assert verdicts["precision", "Anna"] == ("supported", "Anna")
+    assert verdicts["recall", "Cairo"] == ("missing", "")
+    assert verdicts["recall", "Bert"] == ("contradicted", "Boris")
+    cairo = next(r for r in rows if r["answer"] == "Cairo")
+    assert SOURCE[slice(*cairo["span"])] == "Cairo" and cairo["other_span"] is None
+
+
+def test_round_trip_keeps_only_questions_whose_text_gives_the_answer_back():
+    source = "Anna met Arthur ."  # asked for Arthur, the script reads Anna
+    found = run("questeval[weights=uniform]", "Anna slept .", source)
+    assert [q["answer"] for q in found.evidence["questions"]] == ["Anna", "Anna"]
+    assert found.evidence["source_questions"] == {"candidates": 2, "written": 2, "kept": 1, "keep_rate": 0.5}
+    assert run("questeval[filter=off]", "Anna slept .", source).evidence["source_questions"]["kept"] == 2
+
+
+def test_code_form_is_the_plain_mean_of_three_and_of_both_directions():
+    def like(a, b):  # cosine of (1, len a) and (1, len b)
+        return (1 + len(a) * len(b)) / np.sqrt((1 + len(a) ** 2) * (1 + len(b) ** 2))
+
+    precision = np.mean([0.9, 1.0, 1.0, 0.9, like("Bert", "Boris"), 0.0])
+    recall = np.mean([0.9, 1.0, 1.0, 0.9, like("Boris", "Bert"), 0.0, 0.2, 0.0, 0.0])
+    assert run("questeval[form=code]", SUMMARY, SOURCE).value == pytest.approx((precision + recall) / 2, abs=1e-6)
+    exact_reference = run("questeval[form=code,against=both]", SUMMARY, SOURCE, [SUMMARY])
+    assert exact_reference.value == run("questeval[form=code]", SUMMARY, SUMMARY).value
+    assert exact_reference.evidence["against"] == 1
+
+
+def test_code_form_looks_at_five_sentences_and_keeps_duplicates():
+    source = "Anna ran . " * 2 + "Bert ran . " * 3 + "Cairo slept ."
+    found = run("questeval[form=code,part=recall]", "Anna ran .", source).evidence
+    assert found["source_questions"]["candidates"] == 5
+    assert "Cairo" not in {q["answer"] for q in found["questions"]}
+
+
+def test_summaqa_and_qags():
+    assert run("summaqa", SUMMARY, SOURCE).value == pytest.approx((1 / 3 + (0.7 + 0.7 + 0.05) / 3) / 2)
+    assert run("qags", SUMMARY, SOURCE).value == pytest.approx(1 / 2)
+
+
+def test_beams_ask_all_variants():
+    variants = models(asker=lambda r: tuple(f"who{'o' * i} {r.answer}" for i in range(r.beams)))
+    found = run("questeval[beams=3,part=precision]", SUMMARY, SOURCE, models_=variants)
+    assert found.evidence["summary_questions"]["written"] == 6
+
+
+def test_sixteen_summaries_ask_the_source_once():
+    shared = models()
+    records = [Record(id=str(i), context=SOURCE, summary=f"Anna met B{i}x .", judge="summary") for i in range(16)]
+    Driver(shared).run([metric("questeval").score(r) for r in records])
+    assert sum(r.text == SOURCE for r in shared.loaded["asker"].asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("summary", "context", "reason"),
+    [
+        ("it went on and on", SOURCE, "no entity or noun in the summary"),
+        (SUMMARY, "it went on and on", "no entity or noun in the source"),
+        (SUMMARY, " ", "empty context"),
+        ("", SOURCE, "empty summary"),
+    ],
+)
+def test_a_number_or_a_reason(summary, context, reason):
+    with pytest.raises(Unscored, match=reason):
+        run("questeval", summary, context)
+
+
+def test_bad_parameters_are_refused():
+    for spec in ("questeval[beams=0]", "questeval[questions=-1]", "questeval[part=all]", "qags[weights=learned]"):
+        with pytest.raises(UsageError):
+            metric(spec)
+
+
+def test_the_cap_spreads_questions_over_the_text():
+    found = [Candidate(str(i), i, "noun") for i in range(100)]
+    chosen = [c.start for c in spread(found, 4)]
+    assert chosen == [12, 37, 62, 87] and spread(found, 0) == found
+
+
+def test_explanation_prints_the_worst_first():
+    from rich.console import Console
+
+    console = Console(width=160, record=True, file=io.StringIO())
+    console.print(metric("questeval").explain(run("questeval", SUMMARY, SOURCE).evidence))
+    text = console.export_text()
+    assert text.index("contradicted") < text.index("missing") < text.index("supported")
