@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -116,13 +117,10 @@ class Guard:
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > BODY_LIMIT:
-                raise TooLarge
+                raise HTTPException(413)
             return message
 
-        try:
-            await self.app(scope, receive_limited, send_guarded)
-        except TooLarge:
-            await refuse(send_guarded, 413, "The request is too large.", (b"connection", b"close"))
+        await self.app(scope, receive_limited, send_guarded)
 
     def _allowed(self, scope: Scope) -> bool:
         parts = scope["path"].split("/")
@@ -131,10 +129,6 @@ class Guard:
         if parts[1:2] == ["static"]:
             return True
         return self.stranger.allows((scope.get("client") or ("?",))[0])
-
-
-class TooLarge(Exception):
-    """A body that grew beyond the limit while it was read."""
 
 
 def _add_headers(headers: MutableHeaders, scope: Scope) -> None:

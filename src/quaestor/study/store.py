@@ -251,7 +251,7 @@ class Store:
         now = time.time() if now is None else now
         with self._writing() as connection:
             self._open(connection, name, now)
-            before = _latest(connection, name).get(item, {})
+            before = _latest(connection, name, item).get(item, {})
             rows = [
                 {
                     "assignment": name,
@@ -342,12 +342,14 @@ def _free_task(rater: str) -> Select[Any]:
     )
 
 
-def _latest(connection: Connection, name: str) -> dict[int, dict[str, int]]:
-    """The last word on every item and criterion of one assignment (later rows override earlier ones)."""
+def _latest(connection: Connection, name: str, item: int | None = None) -> dict[int, dict[str, int]]:
+    """The last word on every criterion of one item, or of all, of an assignment (later rows override earlier ones)."""
     found: dict[int, dict[str, int]] = {}
     query = select(ratings.c.item, ratings.c.criterion, ratings.c.answer).where(ratings.c.assignment == name)
-    for item, criterion, answer in connection.execute(query.order_by(ratings.c.id)):
-        found.setdefault(item, {})[criterion] = answer
+    if item is not None:
+        query = query.where(ratings.c.item == item)
+    for place, criterion, answer in connection.execute(query.order_by(ratings.c.id)):
+        found.setdefault(place, {})[criterion] = answer
     return found
 
 

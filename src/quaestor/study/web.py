@@ -33,7 +33,8 @@ def application(study: Study, store: Store) -> App:
 
     async def missing(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
-        text = "There is no such page." if status == 404 else "This request cannot be answered."
+        texts = {404: "There is no such page.", 413: "The request is too large."}
+        text = texts.get(status, "This request cannot be answered.")
         return pages.notice(status, text)
 
     async def broken(request: Request, error: Exception) -> Response:

@@ -39,7 +39,7 @@
     range.addEventListener("click", () => { touch(); save(number.name); });
     range.addEventListener("keydown", (event) => {
       if (event.key === " ") { event.preventDefault(); touch(); save(number.name); }
-      if (event.key === "Enter") { event.preventDefault(); form.requestSubmit(form.querySelector("button.primary")); }
+      if (event.key === "Enter" && !form.dataset.preview) { event.preventDefault(); form.requestSubmit(form.querySelector("button.primary")); }
     });
     range.addEventListener("change", () => { touch(); save(number.name); });
     number.addEventListener("kept", () => { range.value = number.value; show(); });
