@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quaestor.engine.windows import Outcome
@@ -49,7 +49,7 @@ class Pool:
         environment = {"env_vars": {name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}}
         made = self.ray.remote(num_cpus=threads, runtime_env=environment, max_concurrency=1)(Scorer)
         shared = [self.ray.put(argument) for argument in arguments]
-        self.start = lambda: made.remote(*shared)
+        self.start: Callable[[], Any] = lambda: made.remote(*shared)
         self.actors = [self.start() for _ in range(workers)]
         self.load = [0] * workers
 

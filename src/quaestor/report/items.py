@@ -114,7 +114,8 @@ def asked(found: Mapping[str, Any], record: Record) -> str:
         of_summary = q["direction"] == "precision"
         rows.append([
             "summary" if of_summary else "source", escape(q["question"]), escape(q["answer"]),
-            escape(q["other"] or "—"), f"{q['weight']:.2f}", f'<span class="{escape(q["verdict"])}">{escape(q["verdict"])}</span>',
+            escape(q["other"] or "—"), f"{q['weight']:.2f}",
+            f'<span class="{escape(q["verdict"])}">{escape(q["verdict"])}</span>',
         ])  # fmt: skip
         bad = q["verdict"] != "supported"
         own, other = (summary_marks, source_marks) if of_summary else (source_marks, summary_marks)
