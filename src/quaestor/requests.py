@@ -150,6 +150,8 @@ class TokenScores:
     logprobs: tuple[float, ...]
     chunks: int = 1
     """Into how many parts the target was split to fit the window."""
+    cut: int = 0
+    """Tokens of the prefix or source that did not fit the window."""
 
     @property
     def total(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -162,7 +163,7 @@ class Encoder(Model):
         ends = [0, *(spans[b - 1][1] for _, b in even_parts(len(context), room))]
         while len(ends) > 2 and ends[-1] == ends[-2]:
             ends.pop()
-        return [request.context[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+        return [request.context[a:b] for a, b in pairwise(ends)]
 
 
 def _known(request: Request[Any]) -> Embed | Relate:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from quaestor.errors import UsageError
@@ -83,7 +84,7 @@ def even_parts(n: int, size: int) -> list[Span]:
     """Split n items into the fewest parts of at most `size`, as even as they can be."""
     count = max(1, -(-n // size))
     edges = [n * k // count for k in range(count + 1)]
-    return list(zip(edges, edges[1:], strict=False))
+    return list(pairwise(edges))
 
 
 def padded(rows: Sequence[Sequence[int]], fill: int, device: Any) -> torch.Tensor:

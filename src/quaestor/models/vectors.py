@@ -36,12 +36,12 @@ class Vectors(Model):
             if row >= 0:
                 found[i] = self.table[row]
         norms = np.linalg.norm(found, axis=1, keepdims=True)
-        unit: Floats = found / np.where(norms > 0, norms, 1.0)
-        return unit
+        found /= np.where(norms > 0, norms, 1.0)
+        return found
 
 
 def _read(folder: Path) -> tuple[dict[str, int], Floats]:
-    """A .npy table with a .parquet index of its words, or a text file of `word number number …` lines (GloVe, fastText)."""
+    """A .npy table with a .parquet index of its words, or a text file of `word number …` lines (GloVe, fastText)."""
     tables, indices, texts = (sorted(folder.glob(f"*.{e}")) for e in ("npy", "parquet", "txt"))
     texts += sorted(folder.glob("*.vec"))
     if tables and indices:
