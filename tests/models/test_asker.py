@@ -76,3 +76,67 @@ def test_one_endless_sentence_is_cut_and_an_empty_text_has_no_passage():
     assert all(len(text[a:b].split()) <= 120 for a, b in passages(text))
     assert passages("") == [] and passages(" \n ") == [] and sentences("\n\n") == []
     assert passage_of("", 0, []) == ""
+
+
+@pytest.fixture(scope="module")
+def t5(tmp_path_factory):
+    """A random T5 with a word tokenizer, saved as a folder, as a user would name one."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    words = ["<pad>", "</s>", "<unk>", "sv1", "true", *(f"w{i}" for i in range(40)), "?", "."]
+    inner = Tokenizer(models.WordLevel({w: i for i, w in enumerate(words)}, unk_token="<unk>"))
+    inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    inner.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=inner, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+    )
+    torch.manual_seed(5)
+    config = transformers.T5Config(
+        vocab_size=len(words), d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, decoder_start_token_id=0,
+        eos_token_id=1, pad_token_id=0, initializer_factor=3.0,
+    )  # fmt: skip
+    folder = tmp_path_factory.mktemp("t5")
+    transformers.T5ForConditionalGeneration(config).eval().save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def test_a_text_to_text_asker_takes_the_role_by_folder(t5):
+    from quaestor.models.asker import load
+    from quaestor.models.base import ModelChoice
+    from quaestor.requests import Ask
+
+    asker = load(ModelChoice("asker", str(t5)))
+    batch = [Ask("w1 w2 w3 .", "w2", 3), Ask("w7 w8 w9 w10 w11 w12 .", "w9", 6), Ask("w1 w2 w3 .", "w2", 3, beams=3)]
+    assert asker.source(batch[0]) == "sv1 </s> w2 </s> w1 w2 w3 ."
+    found = asker.answer(batch)
+    for request, questions in zip(batch, found, strict=True):
+        inputs = asker.tokenizer([asker.source(request)], return_tensors="pt")
+        alone = asker.model.generate(
+            input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], max_new_tokens=20,
+            num_beams=request.beams, do_sample=False,
+        )  # fmt: skip
+        assert (questions[0] if questions else "") == asker.tokenizer.decode(alone[0], skip_special_tokens=True).strip()
+        assert len(questions) <= request.beams
+
+
+def test_a_text_to_text_asker_reads_the_passage_around_the_answer_of_a_long_text(t5):
+    from quaestor.models.asker import load
+    from quaestor.models.base import ModelChoice
+    from quaestor.requests import Ask
+
+    text = "w1 w2 . " * 400 + "W3 is w4 ."
+    source = load(ModelChoice("asker", str(t5))).source(Ask(text, "w4", text.index("w4")))
+    assert source.endswith("W3 is w4 .") and len(source.split()) < 400
+
+
+def test_a_text_to_text_weighter_says_how_probable_true_is(t5):
+    from quaestor.models.base import ModelChoice
+    from quaestor.models.weights import load
+    from quaestor.requests import Importance
+
+    weighter = load(ModelChoice("weights", str(t5)))
+    long, short = Importance("w1 w2 w3 . w5 w6", "w7 ?", "w2"), Importance("w1", "w9 ?", "w1")
+    together = weighter.answer([long, short])
+    assert together == pytest.approx([weighter.answer([r])[0] for r in (long, short)], abs=1e-5)
+    assert all(0 < p < 1 for p in together)
