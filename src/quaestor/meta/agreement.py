@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quaestor.errors import UsageError
-from quaestor.meta.resampling import codes
+from quaestor.meta.resampling import codes, counts
 from quaestor.records import Record
 
 Array = NDArray[np.float64]
@@ -35,12 +35,12 @@ class Alpha(NamedTuple):
 def krippendorff_alpha(matrix: Any, level: str = "interval") -> Alpha:
     """Agreement of raters on a nominal, ordinal or interval scale; gaps are allowed (Krippendorff 2011)."""
     table = _pairable(matrix, level)
-    counts = np.isfinite(table).sum(axis=0)
+    given = int(np.isfinite(table).sum())
     reason = _why_undefined(table)
     if reason:
-        return Alpha(None, None, None, table.shape[1], int(counts.sum()), reason)
+        return Alpha(None, None, None, table.shape[1], given, reason)
     value = float(_alphas(table, level, np.ones((1, table.shape[1])))[0])
-    return Alpha(value, None, None, table.shape[1], int(counts.sum()), None)
+    return Alpha(value, None, None, table.shape[1], given, None)
 
 
 def alpha_interval(matrix: Any, level: str = "interval", *, draws: int = 1000, seed: int = 0) -> Alpha:
@@ -50,8 +50,7 @@ def alpha_interval(matrix: Any, level: str = "interval", *, draws: int = 1000, s
         return found
     table = _pairable(matrix, level)
     n = table.shape[1]
-    weights = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=draws).astype(np.float64)
-    drawn = _alphas(table, level, weights)
+    drawn = _alphas(table, level, counts(np.random.default_rng(seed), draws, n))
     drawn = drawn[np.isfinite(drawn)]  # a resample in which nobody differs has no alpha
     if len(drawn) < draws / 2:
         return found
@@ -75,14 +74,14 @@ def _alphas(table: Array, level: str, weights: Array) -> Array:
         expected = (total * (weights @ second) - (weights @ first) ** 2) / (total - 1)
         return _one_minus(observed, expected)
     levels, inverse = np.unique(table[given], return_inverse=True)
-    counts = np.zeros((table.shape[1], len(levels)))  # items × distinct values
-    np.add.at(counts, (np.nonzero(given)[1], inverse), 1.0)
-    share = weights @ counts
+    votes = np.zeros((table.shape[1], len(levels)))  # items × distinct values
+    np.add.at(votes, (np.nonzero(given)[1], inverse), 1.0)
+    share = weights @ votes
     if level == "nominal":
-        observed = weights @ ((size**2 - (counts**2).sum(axis=1)) / (size - 1))
+        observed = weights @ ((size**2 - (votes**2).sum(axis=1)) / (size - 1))
         return _one_minus(observed, (total**2 - (share**2).sum(axis=1)) / (total - 1))
     ranks = (np.cumsum(share, axis=1) - share / 2) / total[:, None] - 0.5
-    first, second = ranks @ counts.T, ranks**2 @ counts.T
+    first, second = ranks @ votes.T, ranks**2 @ votes.T
     observed = (weights * (size * second - first**2) / (size - 1)).sum(axis=1)
     expected = (total * (weights * second).sum(axis=1) - (weights * first).sum(axis=1) ** 2) / (total - 1)
     return _one_minus(observed, expected)

@@ -18,7 +18,7 @@ from quaestor.errors import UsageError
 from quaestor.meta import weighted
 from quaestor.meta.judgements import Judgements
 from quaestor.meta.pairwise import all_pairs, calibrated_accuracy, pairs_within
-from quaestor.meta.resampling import Resamples, codes, fisher_interval, interval, resample
+from quaestor.meta.resampling import Part, Resamples, codes, fisher_interval, interval, resample
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -66,13 +66,12 @@ class Estimates:
     values: dict[str, Array]
     low: dict[str, Array]
     high: dict[str, Array]
-    draws: dict[str, Array]
-    """coefficient → draws × metrics × dimensions; the same row is the same resample for every metric"""
+    draws: dict[str, tuple[Part, ...]]
+    """coefficient → per kind of resampling: draws × metrics × dimensions; a row is one resample for all metrics"""
     epsilon: Array
     """Tie threshold of the accuracy"""
     reasons: dict[tuple[int, int], str]
     """(metric, dimension) → why there is no number"""
-    units: int
     method: str
 
 
@@ -89,40 +88,48 @@ def correlate(
     """Correlate every metric of a table with every human dimension."""
     if level not in LEVELS:
         raise UsageError(f"no level {level!r}: choose {', '.join(LEVELS)}")
-    systems = [s if s is not None else "" for s in table.systems]
     if level == "system":
         _check_systems(table)
-    samples = resample(table.items, systems, over, draws, seed)
+    if over not in ("items", "systems", "both"):
+        raise UsageError(f"cannot resample {over!r}: choose items, systems or both")
     run = {"segment": _segment, "group": _group, "system": _system}[level]
     shape = (len(table.metrics), len(table.dimensions))
     values = {name: np.full(shape, np.nan) for name in coefficients}
-    drawn = {name: np.full((draws, *shape), np.nan) for name in coefficients}
     epsilon = np.full(shape, np.nan)
     n, records = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    for rows, ms, ds in _complete(table.scores, table.human):
-        at = np.ix_(np.array(ms), np.array(ds))
-        records[at] = len(rows)
-        if len(rows) < FEWEST:
-            continue
-        x, y = table.scores[np.ix_(rows, np.array(ms))], table.human[np.ix_(rows, np.array(ds))]
-        n[at], block, block_draws, epsilon[at] = run(x, y, rows, samples, coefficients)
-        for name in coefficients:
-            values[name][at] = block[name]
-            drawn[name][:, at[0], at[1]] = block_draws[name]
+    parts: list[tuple[int, dict[str, Array]]] = []
+    for k, kind in enumerate(_kinds(over)):
+        samples = resample(table.items, [s or "" for s in table.systems], kind, draws, seed + k)
+        drawn = {name: np.full((draws, *shape), np.nan) for name in coefficients}
+        parts.append((samples.units, drawn))
+        for rows, ms, ds in _complete(table.scores, table.human):
+            at = np.ix_(np.array(ms), np.array(ds))
+            records[at] = len(rows)
+            if len(rows) < FEWEST:
+                continue
+            x, y = table.scores[np.ix_(rows, np.array(ms))], table.human[np.ix_(rows, np.array(ds))]
+            n[at], block, block_draws, epsilon[at] = run(x, y, rows, samples, coefficients)
+            for name in coefficients:
+                values[name][at] = block[name]
+                drawn[name][:, at[0], at[1]] = block_draws[name]
+    joined = {name: tuple(Part(drawn[name], units) for units, drawn in parts) for name in coefficients}
     low, high = {}, {}
     for name in coefficients:
         if method == "fisher" and name != "accuracy":
             low[name], high[name] = fisher_interval(values[name], n, name)
         else:
             scale = "logit" if name == "accuracy" else "fisher"
-            low[name], high[name] = interval(values[name], drawn[name], samples.units, scale=scale)
+            low[name], high[name] = interval(values[name], joined[name], scale=scale)
     reasons = _reasons(table, level, values[coefficients[0]], records)
-    unit = {"items": "items", "systems": "systems", "both": "items and systems"}[over]
-    text = f"bootstrap over {samples.units} {unit}, {draws} draws, seed {seed}" if method == "bootstrap" else "Fisher"
+    drawn_units = " and ".join(f"{units} {kind}" for (units, _), kind in zip(parts, _kinds(over), strict=True))
+    text = f"bootstrap over {drawn_units}, {draws} draws, seed {seed}" if method == "bootstrap" else "Fisher"
     return Estimates(
-        level, table.metrics, table.dimensions, n, records, values, low, high, drawn, epsilon, reasons,
-        samples.units, text,
+        level, table.metrics, table.dimensions, n, records, values, low, high, joined, epsilon, reasons, text
     )  # fmt: skip
+
+
+def _kinds(over: str) -> tuple[str, ...]:
+    return ("items", "systems") if over == "both" else (over,)
 
 
 Block = tuple[Ints | int, dict[str, Array], dict[str, Array], Array]

@@ -13,10 +13,11 @@ from quaestor.errors import UsageError
 from quaestor.meta.correlation import COEFFICIENTS, Estimates, correlate
 from quaestor.meta.fields import slices
 from quaestor.meta.judgements import Judgements
-from quaestor.meta.resampling import difference_p, outward
+from quaestor.meta.resampling import Part, difference_p, outward
 from quaestor.meta.significance import CORRECTIONS, clusters
 
 Array = NDArray[np.float64]
+Parts = Sequence[Part]
 
 
 @dataclass(frozen=True)
@@ -118,12 +119,13 @@ def _rows(part: str, table: Judgements, found: Estimates, main: str, correction:
     rows = []
     for d, dimension in enumerate(table.dimensions):
         scale = "logit" if main == "accuracy" else "fisher"
-        value, drawn = found.values[main][:, d], outward(found.draws[main][:, :, d], scale)
+        value = found.values[main][:, d]
+        drawn = [Part(outward(part.draws[:, :, d], scale), part.units) for part in found.draws[main]]
         moved = outward(value, scale)
         defined = [m for m in range(len(table.metrics)) if np.isfinite(value[m])]
         order = sorted(defined, key=lambda m: -value[m])
-        letters = dict(zip(order, _clusters(order, moved, drawn, found.units, correction, alpha), strict=True))
-        marks = _marks(table, order, moved, drawn, found.units, correction, alpha)
+        letters = dict(zip(order, _clusters(order, moved, drawn, correction, alpha), strict=True))
+        marks = _marks(table, order, moved, drawn, correction, alpha)
         undefined = [m for m in range(len(table.metrics)) if m not in letters]
         for m in order + undefined:
             p, mark = marks.get(m, (None, ""))
@@ -148,18 +150,19 @@ def _rows(part: str, table: Judgements, found: Estimates, main: str, correction:
     return rows
 
 
-def _clusters(order: list[int], value: Array, drawn: Array, units: int, correction: str, alpha: float) -> list[str]:
+def _clusters(order: list[int], value: Array, drawn: Parts, correction: str, alpha: float) -> list[str]:
     """Letters of the ranked metrics, from paired bootstrap tests of all pairs, corrected together."""
     i, j = np.triu_indices(len(order), 1)
-    ranked, rows = value[order], drawn[:, order]
-    p = difference_p(ranked[i] - ranked[j], rows[:, i] - rows[:, j], units)
+    first, second = np.array(order, dtype=int)[i], np.array(order, dtype=int)[j]
+    gaps = [Part(draws[:, first] - draws[:, second], units) for draws, units in drawn]
+    p = difference_p(value[first] - value[second], gaps)
     differs = np.zeros((len(order), len(order)), dtype=bool)
     differs[i, j] = CORRECTIONS[correction](p) < alpha
     return clusters(differs)
 
 
 def _marks(
-    table: Judgements, order: list[int], value: Array, drawn: Array, units: int, correction: str, alpha: float
+    table: Judgements, order: list[int], value: Array, drawn: Parts, correction: str, alpha: float
 ) -> dict[int, tuple[float, str]]:
     """Which metrics do not beat the best sanity baseline. A baseline may count turned round (shorter is
     better): its sign is taken as found; a metric must follow people in its own direction."""
@@ -170,7 +173,8 @@ def _marks(
     best = max(baselines, key=lambda m: abs(value[m]))
     sign = 1.0 if value[best] >= 0 else -1.0
     gap = value[others] - sign * value[best]
-    p = CORRECTIONS[correction](difference_p(gap, drawn[:, others] - sign * drawn[:, [best]], units))
+    gaps = [Part(draws[:, others] - sign * draws[:, [best]], units) for draws, units in drawn]
+    p = CORRECTIONS[correction](difference_p(gap, gaps))
     name = ("" if sign > 0 else "−") + table.metrics[best]
     return {
         m: (float(q), "" if q < alpha and value[m] > sign * value[best] else f"≤ {name}")

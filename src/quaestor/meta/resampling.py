@@ -19,31 +19,38 @@ class Resamples(NamedTuple):
     weights: Array
     """draws × records"""
     items: Array
-    """draws × items: how often each item (group of records) was drawn; ones if items are not resampled"""
+    """draws × items: how often each item (group of records) was drawn; ones if systems are resampled"""
     systems: Array
     """draws × systems, likewise"""
     item_of: NDArray[np.int64]
     system_of: NDArray[np.int64]
     units: int
-    """How many units are resampled: the smaller number when both are."""
+    """How many units are resampled"""
+
+
+class Part(NamedTuple):
+    """Draws of some coefficients under one kind of resampling (first axis: draws)."""
+
+    draws: Array
+    units: int
 
 
 def resample(
     items: Sequence[Hashable], systems: Sequence[Hashable], over: str = "items", draws: int = 1000, seed: int = 0
 ) -> Resamples:
-    """Draw items (records of one context stay together), systems, or both, with replacement."""
+    """Draw items (records of one context stay together) or systems with replacement."""
     rng = np.random.default_rng(seed)
     item_of, system_of = codes(items), codes(systems)
     n_items, n_systems = int(item_of.max()) + 1, int(system_of.max()) + 1
-    if over not in ("items", "systems", "both"):
+    if over not in ("items", "systems"):
         raise UsageError(f"cannot resample {over!r}: choose items, systems or both")
-    if over != "items" and n_systems < 3:
+    if over == "systems" and n_systems < 3:
         raise UsageError(f"cannot resample systems: only {n_systems} in these records; resample items")
-    drawn_items = _counts(rng, draws, n_items) if over != "systems" else np.ones((draws, n_items))
-    drawn_systems = _counts(rng, draws, n_systems) if over != "items" else np.ones((draws, n_systems))
-    units = {"items": n_items, "systems": n_systems, "both": min(n_items, n_systems)}[over]
-    weights = drawn_items[:, item_of] * drawn_systems[:, system_of]
-    return Resamples(weights, drawn_items, drawn_systems, item_of, system_of, units)
+    if over == "items":
+        drawn = counts(rng, draws, n_items)
+        return Resamples(drawn[:, item_of], drawn, np.ones((draws, n_systems)), item_of, system_of, n_items)
+    drawn = counts(rng, draws, n_systems)
+    return Resamples(drawn[:, system_of], np.ones((draws, n_items)), drawn, item_of, system_of, n_systems)
 
 
 def codes(labels: Sequence[Hashable]) -> NDArray[np.int64]:
@@ -52,34 +59,37 @@ def codes(labels: Sequence[Hashable]) -> NDArray[np.int64]:
     return np.array([seen.setdefault(label, len(seen)) for label in labels], dtype=np.int64)
 
 
-def _counts(rng: np.random.Generator, draws: int, units: int) -> Array:
-    return rng.multinomial(units, np.full(units, 1 / units), size=draws).astype(np.float64)
+def counts(rng: np.random.Generator, draws: int, units: int) -> Array:
+    """How often each of the units is drawn (draws × units) when as many are drawn with replacement."""
+    drawn = rng.integers(0, units, size=(draws, units)) + units * np.arange(draws)[:, None]
+    return np.bincount(drawn.ravel(), minlength=draws * units).reshape(draws, units).astype(np.float64)
 
 
-def interval(value: Array, draws: Array, units: int, level: float = 0.95, scale: str = "fisher") -> tuple[Array, Array]:
+def interval(value: Array, parts: Sequence[Part], level: float = 0.95, scale: str = "fisher") -> tuple[Array, Array]:
     """Confidence limits: bootstrap standard error on Fisher's z (or the logit) scale, t quantile of units - 1.
 
     On that scale the coefficients are close to normal, so this keeps its coverage with a dozen units, where percentile
-    limits do not (benchmarks/meta_calibration.py). NaN where the draws leave nothing to estimate a spread from."""
+    limits do not (benchmarks/meta_calibration.py). The variances of several parts (items, systems) add up.
+    NaN where the draws leave nothing to estimate a spread from."""
     from scipy.stats import t
 
-    error = _spread(outward(draws, scale), units)
-    usable = np.isfinite(error) & np.isfinite(value) & (units > 1)
+    error, freedom = _spread([Part(outward(part.draws, scale), part.units) for part in parts])
+    usable = np.isfinite(error) & np.isfinite(value)
     centre = outward(np.where(usable, value, 0.5), scale)
-    reach = np.where(usable, error, 0.0) * float(t.ppf((1 + level) / 2, max(1, units - 1)))
+    reach = np.where(usable, error * t.ppf((1 + level) / 2, freedom), 0.0)
     back = np.tanh if scale == "fisher" else _expit
     return np.where(usable, back(centre - reach), np.nan), np.where(usable, back(centre + reach), np.nan)
 
 
-def difference_p(gap: Array, gaps: Array, units: int) -> Array:
+def difference_p(gap: Array, gaps: Sequence[Part]) -> Array:
     """Two-sided p that a difference on the `outward` scale is zero, from its bootstrap standard error (t, units - 1).
 
     Unlike a count of draws it can fall below 1 / draws, which a correction over hundreds of pairs needs."""
     from scipy.stats import t
 
-    error = _spread(gaps, units)
+    error, freedom = _spread(gaps)
     with np.errstate(invalid="ignore", divide="ignore"):
-        p = 2 * t.sf(np.abs(gap) / error, max(1, units - 1))
+        p = 2 * t.sf(np.abs(gap) / error, freedom)
     return np.where(np.isfinite(p), p, 1.0)
 
 
@@ -91,14 +101,22 @@ def outward(values: Array, scale: str = "fisher") -> Array:
     return np.log(odds / (1 - odds))
 
 
-def _spread(moved: Array, units: int) -> Array:
-    """Standard error from draws (first axis); NaN where more than half of them are undefined."""
-    finite = np.isfinite(moved)
-    count = finite.sum(axis=0)
-    mean = np.where(finite, moved, 0.0).sum(axis=0) / np.maximum(count, 1)
-    variance = np.where(finite, (moved - mean) ** 2, 0.0).sum(axis=0) / np.maximum(count - 1, 1)
-    error = np.sqrt(variance * units / max(1, units - 1))
-    return np.where(count >= max(2, len(moved) / 2), error, np.nan)
+def _spread(parts: Sequence[Part]) -> tuple[Array, Array]:
+    """Standard error and degrees of freedom (Satterthwaite's where variances add up); NaN where more than half of the
+    draws are undefined."""
+    total: Array = np.zeros(parts[0].draws.shape[1:])
+    weighed: Array = np.zeros_like(total)
+    for moved, units in parts:
+        finite = np.isfinite(moved)
+        count = finite.sum(axis=0)
+        mean = np.where(finite, moved, 0.0).sum(axis=0) / np.maximum(count, 1)
+        squares = np.where(finite, (moved - mean) ** 2, 0.0).sum(axis=0)
+        variance = squares / np.maximum(count - 1, 1) * units / max(1, units - 1)
+        variance = np.where((count >= max(2, len(moved) / 2)) & (units > 1), variance, np.nan)
+        total, weighed = total + variance, weighed + variance**2 / max(1, units - 1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        freedom = np.where(weighed > 0, total**2 / weighed, parts[0].units)
+    return np.sqrt(total), np.maximum(freedom, 1.0)
 
 
 def fisher_interval(value: Array, n: NDArray[np.int64], coefficient: str, level: float = 0.95) -> tuple[Array, Array]:
