@@ -1,0 +1,86 @@
+"""Metrics as rewards for training generators.
+
+from trl import GRPOTrainer
+from quaestor.rewards import reward
+trainer = GRPOTrainer(reward_funcs=[reward("qrelscore")], …)   # the data set has a column `context`
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from quaestor.errors import UsageError
+from quaestor.metrics import metric as parse_metric
+from quaestor.metrics.base import Metric
+from quaestor.records import JUDGES, Record
+from quaestor.scoring import score
+
+if TYPE_CHECKING:
+    from quaestor.models.base import ModelSet
+
+FIELDS = ("context", "question", "answer", "summary", "references")
+WORDS = (6, 30)
+"""How many words a usable question has (QRelScore §3.3)."""
+
+
+def reward(
+    metric: str | Metric,
+    *,
+    judge: str | None = None,
+    missing: float | None = 0.0,
+    models: ModelSet | None = None,
+) -> Callable[..., list[float | None]]:
+    """A reward function as TRL's trainers take it: (prompts, completions, **columns) → one number per completion.
+
+    What the generator wrote becomes the judged text; the data set's columns `context`, `answer`, `references` … fill the
+    rest. A completion that cannot be scored gets `missing`.
+    """
+    chosen = parse_metric(metric)
+    judged = judge or getattr(chosen, "judge", "") or (chosen.judges[0] if len(chosen.judges) == 1 else "")
+    if judged not in JUDGES:
+        raise UsageError(f"{chosen} can judge {', '.join(chosen.judges)}: say which the generator writes, judge=…")
+    sign = 1.0 if chosen.higher_is_better else -1.0
+
+    def function(
+        prompts: Sequence[Any] | None = None, completions: Sequence[Any] = (), **columns: Any
+    ) -> list[float | None]:
+        records = []
+        for i, completion in enumerate(completions):
+            fields = {name: columns[name][i] for name in FIELDS if name in columns and columns[name][i] is not None}
+            if isinstance(fields.get("references"), str):
+                fields["references"] = [fields["references"]]
+            fields[judged] = completion_text(completion)
+            records.append(Record.from_object({"id": str(i), "judge": judged, **fields}))
+        if not records:
+            return []
+        values = score(records, chosen, models=models).values(str(chosen))
+        return [missing if value is None else sign * value for value in values]
+
+    function.__name__ = re.sub(r"\W+", "_", f"quaestor_{chosen}").strip("_")
+    return function
+
+
+def completion_text(completion: Any) -> str:
+    """What was written: a string, or the content of the last message of a conversation."""
+    if isinstance(completion, str):
+        return completion.strip()
+    if isinstance(completion, Sequence) and completion and isinstance(completion[-1], dict):
+        return str(completion[-1].get("content", "")).strip()
+    raise UsageError(f"a completion is a string or a list of messages, not {type(completion).__name__}")
+
+
+def usable_question(question: str, answer: str) -> str | None:
+    """Why a generated question is not worth keeping (QRelScore §3.3), or None when it is: 6–30 words, answer not in it."""
+    count = len(question.split())
+    if not WORDS[0] <= count <= WORDS[1]:
+        return f"{count} words"
+    folded = f" {_folded(question)} "
+    if _folded(answer) and f" {_folded(answer)} " in folded:
+        return "the answer stands in the question"
+    return None
+
+
+def _folded(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
