@@ -34,8 +34,8 @@ def reward(
 ) -> Callable[..., list[float | None]]:
     """A reward function as TRL's trainers take it: (prompts, completions, **columns) → one number per completion.
 
-    What the generator wrote becomes the judged text; the data set's columns `context`, `answer`, `references` … fill the
-    rest. A completion that cannot be scored gets `missing`.
+    What the generator wrote becomes the judged text; the data set's columns `context`, `answer`, `references` … fill
+    the rest. A completion that cannot be scored gets `missing`.
     """
     chosen = parse_metric(metric)
     judged = judge or getattr(chosen, "judge", "") or (chosen.judges[0] if len(chosen.judges) == 1 else "")
@@ -72,7 +72,7 @@ def completion_text(completion: Any) -> str:
 
 
 def usable_question(question: str, answer: str) -> str | None:
-    """Why a generated question is not worth keeping (QRelScore §3.3), or None when it is: 6–30 words, answer not in it."""
+    """Why a generated question is not worth keeping (QRelScore §3.3: 6–30 words, answer not in it); None when it is."""
     count = len(question.split())
     if not WORDS[0] <= count <= WORDS[1]:
         return f"{count} words"

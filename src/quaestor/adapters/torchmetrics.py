@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ class QuaestorMetric(Metric):
     """`QuaestorMetric("rouge-l").update(predictions, references=…)`; `compute()` is the corpus score.
 
     The states are sums (total, count, sufficient statistics), so that they merge over processes. Metrics that need a
-    first pass over the file keep the records instead and score them in `compute()`.
+    first pass over the file keep the records instead (as bytes, which gather over processes) and score in `compute()`.
     """
 
     full_state_update = False
@@ -43,7 +44,8 @@ class QuaestorMetric(Metric):
         self.add_state("unscored", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
         size = self._statistics()
         self.add_state("counts", torch.zeros(size, dtype=torch.float64), dist_reduce_fx="sum")
-        self.kept: list[dict[str, Any]] = []
+        self.kept: Any
+        self.add_state("kept", [], dist_reduce_fx="cat")
 
     def _statistics(self) -> int:
         """How many sufficient statistics the metric has: as many as its own example gives."""
@@ -60,7 +62,8 @@ class QuaestorMetric(Metric):
         if not rows:
             return
         if isinstance(self.metric, CorpusMetric):
-            self.kept += rows
+            lines = "".join(json.dumps(row) + "\n" for row in rows)
+            self.kept.append(torch.tensor(list(lines.encode()), dtype=torch.uint8))
             return
         for outcome in score(rows, self.metric, models=self.models).outcomes:
             found = outcome.scores.get(str(self.metric))
@@ -74,15 +77,15 @@ class QuaestorMetric(Metric):
 
     def compute(self) -> torch.Tensor:
         """The corpus score over everything seen; NaN with a warning is torchmetrics' way, an error is ours."""
-        if self.kept:
-            rows = [{**row, "id": str(i)} for i, row in enumerate(self.kept)]
+        if isinstance(self.metric, CorpusMetric):
+            parts = self.kept if isinstance(self.kept, list) else [self.kept]
+            lines = b"".join(bytes(part.tolist()) for part in parts).decode().splitlines()
+            rows = [{**json.loads(line), "id": str(i)} for i, line in enumerate(lines)]
+            if not rows:
+                raise ValueError(f"{self.metric}: nothing was given to score")
             summary = score(rows, self.metric, models=self.models).summary()[str(self.metric)]
             return torch.tensor(summary["corpus"], dtype=torch.float64)
         if not int(self.counted):
             raise ValueError(f"{self.metric}: nothing was scored ({int(self.unscored)} texts unscored)")
         corpus = self.metric.corpus_score(self.counts.tolist()) if self.counts.numel() else None
         return self.total / self.counted if corpus is None else torch.tensor(corpus, dtype=torch.float64)
-
-    def reset(self) -> None:
-        super().reset()
-        self.kept = []

@@ -1,0 +1,27 @@
+"""`quaestor serve`: scores over HTTP."""
+
+from __future__ import annotations
+
+import click
+
+from quaestor.cli._options import model_options, models_from
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", type=int, default=8077, show_default=True)
+@click.option("--max-bytes", type=click.IntRange(1), default=10_000_000, show_default=True, help="Largest body.")
+@click.option("--max-seconds", type=click.FloatRange(0, min_open=True), default=120.0, show_default=True)
+@model_options
+def command(
+    host: str, port: int, max_bytes: int, max_seconds: float, family: str, model: tuple[str, ...], dtype: str,
+    device: str | None, pull: bool,
+) -> None:  # fmt: skip
+    """Serve POST /score (records and metric specs in, scores and evidence out), /metrics, /health and /docs."""
+    from quaestor.service import make_app
+
+    app = make_app(models_from(family, model, dtype, device, pull), max_bytes, max_seconds)
+    import uvicorn
+
+    click.echo(f"POST http://{host}:{port}/score   documentation: http://{host}:{port}/docs", err=True)
+    uvicorn.run(app, host=host, port=port, log_level="warning")
