@@ -82,7 +82,7 @@ class Causal(Model):
     def _text(self, prefix: list[int], target: list[int], spans: list[Span], end: bool) -> Text:
         """A long target is scored in parts, each after the prefix and the half window of target before it."""
         ids = (*target, self.last) if end else tuple(target)
-        places = (*((int(a), int(b)) for a, b in spans), *(((0, 0),) if end else ()))
+        places = (*spans, *(((0, 0),) if end else ()))
         keep = max(self.window // 2, self.window - len(ids)) - 1
         cut = max(0, len(prefix) - keep)
         head = (self.first, *prefix[cut:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -99,10 +99,10 @@ class Encoder(Model):
         before, after = self.frame
         whole = [*before, *ids, *after]
         special = (*(True,) * len(before), *(False,) * len(ids), *(True,) * len(after))
-        places = (*((0, 0),) * len(before), *map(tuple, spans), *((0, 0),) * len(after))
+        places = (*((0, 0),) * len(before), *spans, *((0, 0),) * len(after))
         words = tuple(self.tokenizer.convert_ids_to_tokens(whole))
         joined = vectors[0] if len(vectors) == 1 else np.concatenate(vectors)
-        return TokenVectors(words, tuple(whole), cast(tuple[Span, ...], places), special, joined)
+        return TokenVectors(words, tuple(whole), places, special, joined)
 
     def _states(self, rows: list[list[int]], layer: int) -> list[Floats]:
         """Hidden states of each row at one layer (0: the embeddings), padding left out."""

@@ -81,7 +81,7 @@ def place(layout: Layout, row: Row, member: int, position: int) -> int:
 
 
 def visibility(layouts: Sequence[Layout], dtype: Any, device: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """Positions, and an additive mask (rows × 1 × tokens × tokens): each token sees the beginning and its own branch."""
+    """Positions, and an additive mask (rows × 1 × tokens × tokens): a token sees the beginning and its own branch."""
     import torch
 
     width = max(len(x.ids) for x in layouts)

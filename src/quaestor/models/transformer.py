@@ -73,11 +73,15 @@ def window(loaded: Loaded, most: int = 1 << 20) -> int:
 
 
 def pieces(tokenizer: Any, texts: Sequence[str]) -> list[tuple[list[int], list[Span]]]:
-    """Token ids and places of each text, without special tokens."""
+    """Token ids and places of each text, without special tokens; a blank before a word is not part of its place."""
     if not texts:
         return []
     coded = tokenizer(list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-    return list(zip(coded["input_ids"], coded["offset_mapping"], strict=True))
+    places = [
+        [(a + 1, b) if a + 1 < b and text[a].isspace() else (a, b) for a, b in spans]
+        for text, spans in zip(texts, coded["offset_mapping"], strict=True)
+    ]
+    return list(zip(coded["input_ids"], places, strict=True))
 
 
 def even_parts(n: int, size: int) -> list[Span]:
