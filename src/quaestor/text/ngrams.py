@@ -1,11 +1,13 @@
-"""Counting n-grams that two texts share, clipped: a gram counts as often as both sides have it."""
+"""Counting n-grams that a text shares with one or several others, clipped: a gram counts as often as both sides have it."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 Gram = tuple[str, ...]
+_BITS = [1 << i for i in range(2048)]
 
 
 def grams(tokens: Sequence[str], n: int) -> Iterator[Gram]:
@@ -13,58 +15,86 @@ def grams(tokens: Sequence[str], n: int) -> Iterator[Gram]:
     return zip(*(tokens[i:] for i in range(n)), strict=False)
 
 
-def shared(a: Sequence[str], b: Sequence[str], n: int) -> int:
-    """How many n-grams two texts share: Σ min(count in a, count in b)."""
-    if n == 1:
-        return _shared(a, b, len(a), len(b))
-    return _shared(list(grams(a, n)), list(grams(b, n)), len(a) - n + 1, len(b) - n + 1)
+class Pool(NamedTuple):
+    """Texts to compare with, laid end to end: where each word stands, as the bits of one integer."""
+
+    where: dict[str, int]
+    parts: tuple[int, ...]
+    """The bits that belong to each text; a free bit lies between two texts, so that no gram reaches over."""
+    lengths: tuple[int, ...]
 
 
-def _shared(a: Sequence[Hashable], b: Sequence[Hashable], len_a: int, len_b: int) -> int:
-    set_a, set_b = set(a), set(b)
-    common = set_a & set_b
-    if not common or len(set_a) == len_a or len(set_b) == len_b:  # where one side never repeats, every min is 1
-        return len(common)
-    count_a, count_b = Counter(a), Counter(b)
-    return sum(min(count_a[gram], count_b[gram]) for gram in common)
+def pool(*texts: Sequence[str]) -> Pool:
+    """Lay out the texts (each a row of tokens)."""
+    where: dict[str, int] = {}
+    parts: list[int] = []
+    start = 0
+    for text in texts:
+        stop = start + len(text)
+        bits = _BITS[start:stop] if stop <= len(_BITS) else [1 << i for i in range(start, stop)]
+        own = dict(zip(text, bits, strict=True))
+        if len(own) < len(text):
+            for word, bit in zip(text, bits, strict=True):
+                if own[word] != bit:
+                    own[word] |= bit
+        parts.append(((1 << len(text)) - 1) << start)
+        start = stop + 1
+        where = {word: where.get(word, 0) | own.get(word, 0) for word in (*where, *own)} if where else own
+    return Pool(where, tuple(parts), tuple(map(len, texts)))
 
 
-def shared_by_order(a: Sequence[str], b: Sequence[str], n: int) -> list[int]:
-    """Shared 1-grams, …, n-grams. A longer gram is shared only where a shorter one is, so the count stops at 0."""
+@lru_cache(maxsize=4096)
+def pool_of(words: Callable[[str], Sequence[str]], *texts: str) -> Pool:
+    """The pool of some texts cut by the tokenizer `words`; remembered, since references come again with every system."""
+    return pool(*map(words, texts))
+
+
+def places(tokens: Sequence[str], pool: Pool, n: int) -> Iterator[list[int]]:
+    """For each order 1, …, n: where in the pool each gram of `tokens` begins, as bits; ends once none is found.
+
+    Two grams are equal exactly when their bits are, so the bits are the gram.
+    """
+    get = pool.where.get
+    found = [get(word, 0) for word in tokens]
+    while n and any(found):
+        yield found
+        n -= 1
+        found = [here and here & (after >> 1) for here, after in zip(found, found[1:])]  # noqa: B905 (one is shorter)
+
+
+def shared_by_order(tokens: Sequence[str], pool: Pool, n: int) -> list[int]:
+    """Shared 1-grams, …, n-grams; of several texts, the one that has a gram most often counts."""
     counts = [0] * n
-    for order in range(1, n + 1):
-        counts[order - 1] = found = shared(a, b, order)
-        if not found:
+    get = pool.where.get
+    found = [get(word, 0) for word in tokens]
+    for order in range(n):
+        hits = list(filter(None, found))
+        kinds = set(hits)
+        counts[order] = len(hits) if len(kinds) == len(hits) else _clipped(hits, kinds, pool.parts)
+        if len(hits) < 2:
             break
+        found = [here and here & (after >> 1) for here, after in zip(found, found[1:])]  # noqa: B905 (one is shorter)
     return counts
 
 
-def shared_with_pool(a: Sequence[str], pool: Sequence[Sequence[str]], n: int) -> list[int]:
-    """As `shared_by_order` against several texts: a gram may count as often as in the text that has it most."""
-    if len(pool) == 1:
-        return shared_by_order(a, pool[0], n)
-    counts = [0] * n
-    for order in range(1, n + 1):
-        most: Counter[Gram] = Counter()
-        for text in pool:
-            most |= Counter(grams(text, order))
-        own = Counter(grams(a, order))
-        counts[order - 1] = found = sum(min(own[gram], most[gram]) for gram in own.keys() & most.keys())
-        if not found:
-            break
-    return counts
+def _clipped(hits: list[int], kinds: set[int], parts: tuple[int, ...]) -> int:
+    """Each kind of gram once, and more often if it comes more often on both sides."""
+    several = [bits for bits in kinds if bits & (bits - 1)]
+    if len(parts) == 1:
+        return len(kinds) + sum([min(hits.count(bits), bits.bit_count()) - 1 for bits in several])
+    return len(kinds) + sum(
+        min(hits.count(bits), max((bits & part).bit_count() for part in parts)) - 1 for bits in several
+    )
 
 
-def shared_grams(a: Sequence[str], pool: Sequence[Sequence[str]], n: int) -> list[str]:
-    """The longest shared runs of at least one word and at most n, for a person to read; each once, in order of `a`."""
-    known = [{gram for text in pool for gram in grams(text, order)} for order in range(1, n + 1)]
-    found: list[str] = []
+def shared_runs(tokens: Sequence[str], pool: Pool, n: int) -> list[str]:
+    """The longest shared runs of up to n words, for a person to read; each once, in the order of `tokens`."""
+    found = list(places(tokens, pool, n))
+    runs: list[str] = []
     reached = 0
-    for start in range(len(a)):
-        for order in range(min(n, len(a) - start), 0, -1):
-            if tuple(a[start : start + order]) in known[order - 1]:
-                if start + order > reached:
-                    found.append(" ".join(a[start : start + order]))
-                    reached = start + order
-                break
-    return list(dict.fromkeys(found))
+    for start in range(len(tokens)):
+        length = max((order for order, at in enumerate(found, 1) if start < len(at) and at[start]), default=0)
+        if length and start + length > reached:
+            runs.append(" ".join(tokens[start : start + length]))
+            reached = start + length
+    return list(dict.fromkeys(runs))

@@ -43,6 +43,10 @@ _ENTITIES = {"&quot;": '"', "&amp;": "&", "&lt;": "<", "&gt;": ">"}
 
 
 def _cut_13a(piece: str) -> Tokens:
+    if piece.isalnum():
+        return (piece,)
+    if piece[-1] in ".,?!:;" and piece[:-1].isalnum():
+        return piece[:-1], piece[-1]
     piece = _SYMBOL.sub(r" \1 ", f" {piece} ")
     piece = _STOP_AFTER_NONDIGIT.sub(r"\1 \2 ", piece)
     piece = _STOP_BEFORE_NONDIGIT.sub(r" \1 \2", piece)
