@@ -238,6 +238,7 @@ def flood(app: Any, path: str, count: int) -> list[int]:
     async def send(message: Any) -> None:
         if message["type"] == "http.response.start":
             statuses.append(message["status"])
+            assert message["status"] != 429 or (b"retry-after", b"5") in message["headers"]
 
     async def burst() -> None:
         for _ in range(count):
@@ -253,7 +254,6 @@ def test_a_burst_of_a_thousand_requests_is_cut_off(sqlite_store: Store) -> None:
     task = ann.join()
     answers = flood(eve.app, "/admin", 1000)
     assert 400 <= answers.count(401) < 700 and answers[-1] == 429
-    assert eve.get("/admin").headers["retry-after"] == "5" or eve.page.status_code == 401
     assert ann.get(f"{task}/1").status_code == 200  # a rater behind the same address goes on
     own = flood(eve.app, f"{task}/1", 1000)
     assert own.count(200) < 600 and own[-1] == 429  # but not with a flood of their own

@@ -69,8 +69,8 @@ class Fields:
             raise self.wrong(name, f"must be true or false, not {value!r}")
         return value
 
-    def choice(self, name: str, choices: tuple[str, ...]) -> str:
-        value = self._take(name, _MISSING)
+    def choice(self, name: str, choices: tuple[str, ...], default: Any = _MISSING) -> str:
+        value = self._take(name, default)
         if value not in choices:
             raise self.wrong(name, f"{value!r} is not one of {', '.join(choices)}{_near(str(value), choices)}")
         return str(value)

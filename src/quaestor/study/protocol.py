@@ -88,6 +88,8 @@ class FilterRule:
 
     kind: FilterKind
     alpha: float = 0.05
+    pairs: str = "ratings"
+    """What the wilcoxon filter pairs: single ratings, as in the paper, or items (mean over the criteria)."""
     z: float = 1.0
     most: int = 5
 
@@ -235,6 +237,7 @@ def _filter(fields: Fields) -> FilterRule:
     rule = FilterRule(
         kind=fields.choice("kind", ("wilcoxon", "z", "none")),  # type: ignore[arg-type]
         alpha=fields.number("alpha", 0.05, low=0, high=1),
+        pairs=fields.choice("pairs", ("ratings", "items"), "ratings"),
         z=fields.number("z", 1.0, low=0),
         most=fields.whole("most", 5, low=0),
     )

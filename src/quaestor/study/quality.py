@@ -19,7 +19,7 @@ class Verdict:
     rater: str
     tasks: int
     pairs: int
-    """Ordinary rating beside bad-reference rating, over all criteria."""
+    """Ordinary beside bad reference, as the filter counts them."""
     p: float | None
     passed: bool
     reason: str
@@ -31,8 +31,8 @@ class Verdict:
     """Correlation of first and second rating of the same items; None when undefined."""
 
 
-def control_pairs(study: Study, sitting: Sitting, kind: str) -> list[tuple[float, float]]:
-    """(ordinary, control) ratings of one sitting, all criteria."""
+def control_pairs(study: Study, sitting: Sitting, kind: str, pairs: str = "ratings") -> list[tuple[float, float]]:
+    """(ordinary, control) of one sitting: one pair per criterion, or one per item with the mean over the criteria."""
     task = study.by_id[sitting.task]
     ordinary = {(i.record, i.system): place for place, i in enumerate(task.items) if i.kind == "ordinary"}
     found = []
@@ -40,7 +40,10 @@ def control_pairs(study: Study, sitting: Sitting, kind: str) -> list[tuple[float
         if item.kind != kind:
             continue
         first, second = sitting.values.get(ordinary[item.record, item.system], {}), sitting.values.get(place, {})
-        found += [(first[name], second[name]) for name in first if name in second]
+        both = [(first[name], second[name]) for name in first if name in second]
+        if pairs == "items" and both:
+            both = [(sum(a for a, _ in both) / len(both), sum(b for _, b in both) / len(both))]
+        found += both
     return found
 
 
@@ -60,7 +63,8 @@ def wilcoxon_above(pairs: NDArray[np.float64]) -> float:
 
 def judge_rater(study: Study, rater: str, sittings: Sequence[Sitting]) -> Verdict:
     """The protocol's filter on all submitted tasks of one rater (QAScore, section 4.2)."""
-    bad = np.array([pair for s in sittings for pair in control_pairs(study, s, "bad")], float).reshape(-1, 2)
+    how = study.protocol.filter.pairs
+    bad = np.array([pair for s in sittings for pair in control_pairs(study, s, "bad", how)], float).reshape(-1, 2)
     repeats = np.array([pair for s in sittings for pair in control_pairs(study, s, "repeat")], float).reshape(-1, 2)
     gap = float(np.abs(repeats[:, 0] - repeats[:, 1]).mean()) if len(repeats) else None
     r = None
