@@ -1,18 +1,23 @@
-"""QSTS: do two questions ask the same thing? Their class, their names, their dependency edges (Gollapalli & Ng 2022)."""
+"""QSTS: do two questions ask the same thing? Their class, names and dependency edges (Gollapalli & Ng 2022)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, ClassVar
+
+import numpy as np
 
 from quaestor.errors import Unscored, UsageError
 from quaestor.metrics import register
 from quaestor.metrics.base import ReferenceMetric, Score, param
-from quaestor.metrics.qsts_edges import Outline, Similarity, match_edges, match_words, missing_names, outline
+from quaestor.metrics.qsts_edges import Similarity, match_edges, match_words, missing_names, outline
 from quaestor.records import Record
-from quaestor.requests import Classify, Parse, QuestionClass, WordVectors, together
+from quaestor.requests import Classify, Parse, WordVectors, together
 
 CITATION = "Gollapalli & Ng 2022, QSTS: A Question-Sensitive Text Similarity Measure for Question Generation (COLING)"
+NOTHING = np.zeros((0, 1), dtype=np.float32)
 EXAMPLE = {
     "id": "example",
     "context": "After the eponymous first album, Bob Dylan went on to become the breakthrough songwriter.",
@@ -35,35 +40,40 @@ def class_similarity(one: str, other: str) -> float:
     return 0.75 if "other" in (fine, fine2) else 0.5
 
 
+async def compare_classes(question: str, others: Sequence[str]) -> tuple[float, dict[str, Any]]:
+    """qcsim of a question and the most alike of others; each is a question, or a class written `=NUM:dist`."""
+    texts = (question, *(o for o in others if not o.startswith("=")))
+    found = dict(zip(texts, await together(*[Classify(text) for text in texts]), strict=True))
+    names = [o[1:] if o.startswith("=") else found[o].best[1] for o in others]
+    mine = found[question].best[1]
+    best = max(names, key=lambda name: class_similarity(mine, name))
+    sure = round(found[question].fine[mine], 4)
+    return class_similarity(mine, best), {"classes": {"question": mine, "probability": sure, "expected": best}}
+
+
 @dataclass(frozen=True)
 class Comparison(ReferenceMetric):
-    """What QSTS and its parts share: who is compared with whom, and the factors asked for."""
+    """What QSTS and its parts share: which text must be found in which, and the factors that are asked for."""
 
     judges: ClassVar[tuple[str, ...]] = ("question",)
     citation: ClassVar[str] = CITATION
-    example: ClassVar[dict[str, Any]] = EXAMPLE
-    parts: ClassVar[tuple[str, ...]]
+    example: ClassVar[Mapping[str, Any]] = EXAMPLE
     limits: ClassVar[str] = (
-        "English. Directional: what the candidate adds is free. Misspelt names do not match; search-style questions parse "
-        "badly. A wrong class makes the whole score 0."
+        "English. Directional: what the candidate adds is free. Misspelt names do not match; search-style questions "
+        "parse badly. A wrong class makes the whole score 0."
     )
+    parts: ClassVar[tuple[str, ...]]
 
-    against: str = param("reference", "compare with the reference questions, or with the context", ("reference", "context"))
+    against: str = param("reference", "what the question is compared with", ("reference", "context"))
     form: str = param("paper", "the paper's definition, or what the published code computes", ("paper", "code"))
     symmetric: bool = param(False, "the mean of both directions")
 
     def compares_class(self) -> bool:
         """Is there a second question whose class counts?"""
-        return "class" in self.parts
-
-    def roles_needed(self) -> tuple[str, ...]:
-        roles = ["parser"] if set(self.parts) & {"names", "edges"} else []
-        return (*roles, *["vectors"] * ("edges" in self.parts), *["classes"] * self.compares_class())
+        return False
 
     def needs(self) -> tuple[str, ...]:
-        if self.against == "reference":
-            return ("references",)
-        return ("context",)
+        return ("references",) if self.against == "reference" else ("context",)
 
     def check(self) -> None:
         if self.symmetric and self.against == "context":
@@ -73,87 +83,57 @@ class Comparison(ReferenceMetric):
         if self.against == "reference":
             return await super().score(record)
         question, context = self.candidate(record), self.text(record, "context")
-        return await self._join(question, context, question, self._expected(record), "passage")
+        expected: tuple[str, ...] = ()
+        if self.compares_class():
+            given = record.extra.get("answer_type")
+            expected = (f"={given}",) if given else self.given_references(record)
+        return await self.contain(question, context, question, expected)
 
     async def compare(self, candidate: str, reference: str, record: Record) -> Score:
-        expected = reference if self.compares_class() else None
-        ahead = self._join(reference, candidate, candidate, expected, "reference")
+        expected = (reference,) if self.compares_class() else ()
         if not self.symmetric:
-            return await ahead
-        one, two = await together(ahead, self._join(candidate, reference, reference, candidate, "question"))
-        evidence = {**one.evidence, "forward": one.value, "backward": two.value, "backward_evidence": two.evidence}
+            return await self.contain(reference, candidate, candidate, expected)
+        one, two = await together(
+            self.contain(reference, candidate, candidate, expected),
+            self.contain(candidate, reference, candidate, expected),
+        )
+        evidence = {"forward": one.value, "backward": two.value, **one.evidence, "backward_evidence": two.evidence}
         return Score((one.value + two.value) / 2, evidence)
 
-    def _expected(self, record: Record) -> str | None:
-        """Whose class the question's is compared with: a reference question, or a class as such; None for nobody's."""
-        if not self.compares_class():
-            return None
-        given = record.extra.get("answer_type")
-        return f"={given}" if given else self.given_references(record)[0]
-
-    async def _join(self, wanted: str, found: str, question: str, expected: str | None, other: str) -> Score:
-        """All factors of one direction: what `wanted` says must be found in `found`."""
-        factors: dict[str, float] = {}
-        evidence: dict[str, Any] = {}
-        asked = [self._classes(question, expected, other)] if expected is not None else []
-        if set(self.parts) & {"names", "edges"}:
-            asked.append(self._texts(wanted, found))
-        for values, shown in await together(*asked):
-            factors.update(values)
-            evidence.update(shown)
-        value = 1.0
-        for factor in factors.values():
-            value *= factor
-        if len(self.parts) > 1:
-            value = value ** (1 / len(self.parts))  # equation (1): the cube root, also where the class factor is 1
-            evidence = {"factors": {part: factors.get(part, 1.0) for part in self.parts}, **evidence}
-        return Score(value, evidence)
-
-    async def _classes(self, question: str, expected: str, other: str) -> tuple[dict[str, float], dict[str, Any]]:
-        if expected.startswith("="):
-            mine, theirs = _named(await Classify(question)), expected[1:]
+    async def contain(self, wanted: str, found: str, question: str, expected: tuple[str, ...]) -> Score:
+        """One direction: how much of `wanted` is in `found`; the class of `question` is compared with `expected`."""
+        if expected:
+            (texts, evidence), (same, classes) = await together(
+                self.texts(wanted, found), compare_classes(question, expected)
+            )
+            evidence = {**classes, **evidence}
         else:
-            one, two = await together(Classify(question), Classify(expected))
-            mine, theirs = _named(one), _named(two)
-        return {"class": class_similarity(mine, theirs)}, {"classes": {"question": mine, other: theirs}}
+            (texts, evidence), same = await self.texts(wanted, found), 1.0
+        factors = {part: texts.get(part, same) for part in self.parts}
+        if len(factors) > 1:
+            evidence = {"factors": {k: round(v, 4) for k, v in factors.items()}, **evidence}
+        return Score(prod(factors.values()) ** (1 / len(factors)), evidence)
 
-    async def _texts(self, wanted: str, found: str) -> tuple[dict[str, float], dict[str, Any]]:
+    async def texts(self, wanted: str, found: str) -> tuple[dict[str, float], dict[str, Any]]:
         """The name and edge factors, and what made them."""
         one, two = await together(Parse(wanted), Parse(found))
+        for text, parsed in ((wanted, one), (found, two)):
+            if not any(c.isalnum() for word in parsed.words for c in word.text):
+                raise Unscored(f"no words in {text.strip()[:40]!r}")
         a, b = outline(one, self.form), outline(two, self.form)
-        if not any(c.isalnum() for word in one.words for c in word.text):
-            raise Unscored("no words to compare")
         factors: dict[str, float] = {}
         evidence: dict[str, Any] = {}
         if "names" in self.parts:
             missing = missing_names(a, b)
             factors["names"] = 1 - len(missing) / len(a.names) if a.names else 1.0
-            evidence["names"] = [t.text for t in a.names]
-            evidence["missing_names"] = [t.text for t in missing]
+            evidence |= {"names": [t.text for t in a.names], "missing_names": [t.text for t in missing]}
         if "edges" in self.parts:
-            factors["edges"], evidence["edges"] = await self._edges(a, b)
+            words = tuple(sorted(a.words() | b.words()))
+            similar = Similarity(words, await WordVectors(words) if words else NOTHING, self.form)
+            matches = match_edges(a, b, similar) or match_words(a, b, similar)
+            factors["edges"] = sum(m.similarity for m in matches) / len(matches) if matches else 1.0
+            evidence["edges"] = [m.shown() for m in matches]
         return factors, evidence
-
-    async def _edges(self, a: Outline, b: Outline) -> tuple[float, list[dict[str, Any]]]:
-        words = tuple(sorted(a.words() | b.words()))
-        similar = Similarity(words, await WordVectors(words), self.form) if words else None
-        matches = match_edges(a, b, similar) if similar and a.wanted else []
-        if similar and not matches:
-            matches = match_words(a, b, similar)
-        if not matches:
-            return 1.0, []
-        shown = [
-            {"wanted": _shown(m.wanted), "found": _shown(m.found), "similarity": round(m.similarity, 4)} for m in matches
-        ]
-        return sum(m.similarity for m in matches) / len(matches), shown
-
-
-def _named(found: QuestionClass) -> str:
-    return found.best[1]
-
-
-def _shown(thing: Any) -> str | None:
-    return None if thing is None else str(thing)
 
 
 @register
@@ -167,28 +147,39 @@ class Qsts(Comparison):
     """
 
     name: ClassVar[str] = "qsts"
+    roles: ClassVar[tuple[str, ...]] = ("parser", "vectors", "classes")
     parts: ClassVar[tuple[str, ...]] = ("class", "names", "edges")
+
     class_: str = param(
         "on",
-        "compare the classes of two questions; off: the factor is 1; reference: against a context, compare with the "
-        "class of the reference or of the record's answer_type (on: 1 there)",
+        "compare the classes of two questions; off: that factor is 1; reference: against a context, compare with the "
+        "class of the reference questions or the record's answer_type (with on it is 1 there)",
         ("on", "off", "reference"),
     )
 
     def compares_class(self) -> bool:
         return self.class_ == "reference" or (self.class_ == "on" and self.against == "reference")
 
-    def needs(self) -> tuple[str, ...]:
-        return super().needs()
+    def roles_needed(self) -> tuple[str, ...]:
+        return self.roles if self.compares_class() else ("parser", "vectors")
 
 
 @register
 @dataclass(frozen=True)
-class QstsClass(Comparison):
+class QstsClass(ReferenceMetric):
     """Do two questions ask for the same class of answer (QSTS's qcsim)?"""
 
     name: ClassVar[str] = "qsts-class"
-    parts: ClassVar[tuple[str, ...]] = ("class",)
+    judges: ClassVar[tuple[str, ...]] = ("question",)
+    roles: ClassVar[tuple[str, ...]] = ("classes",)
+    citation: ClassVar[str] = CITATION
+    example: ClassVar[Mapping[str, Any]] = EXAMPLE
+    limits: ClassVar[str] = "English. Classes were learnt from short factual questions; others are guesses."
+
+    async def compare(self, candidate: str, reference: str, record: Record) -> Score:
+        if not any(c.isalnum() for c in candidate) or not any(c.isalnum() for c in reference):
+            raise Unscored("no words to classify")
+        return Score(*await compare_classes(candidate, [reference]))
 
 
 @register
@@ -197,13 +188,15 @@ class QstsNames(Comparison):
     """How many name words of the reference (or of the question, against a context) are found (QSTS's nesim)?"""
 
     name: ClassVar[str] = "qsts-names"
+    roles: ClassVar[tuple[str, ...]] = ("parser",)
     parts: ClassVar[tuple[str, ...]] = ("names",)
 
 
 @register
 @dataclass(frozen=True)
 class QstsEdges(Comparison):
-    """How well the reference's dependency edges are matched by the candidate's (QSTS's semsim)?"""
+    """How well are the dependency edges of the reference matched by the candidate's (QSTS's semsim)?"""
 
     name: ClassVar[str] = "qsts-edges"
+    roles: ClassVar[tuple[str, ...]] = ("parser", "vectors")
     parts: ClassVar[tuple[str, ...]] = ("edges",)

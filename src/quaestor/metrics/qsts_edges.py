@@ -32,8 +32,14 @@ IGNORED: Mapping[str, tuple[str, ...]] = {
 It never joins broken words (goeswith) nor links a relative pronoun to its noun (ref). `possessive` is the 's itself.
 """
 SKIPPED = frozenset(label for labels in IGNORED.values() for label in labels)
-ALIKE = {"nsubjpass": "nsubj", "csubjpass": "csubj", "pobj": "prep", "pcomp": "prep"}
-"""Relations that count as one: passive and active subjects, and what stands behind a preposition."""
+ALIKE = {
+    "nsubjpass": "nsubj", "csubjpass": "csubj", "relcl": "acl", "pobj": "prep", "pcomp": "prep",
+    "amod": "mod", "compound": "mod", "nmod": "mod",
+}  # fmt: skip
+"""Relations that count as one: active and passive subjects, clauses and plain words that modify a noun, and whatever
+stands behind a preposition. Parsers differ on these finer labels, and so do paraphrases."""
+PREDICATES = ("attr", "acomp")
+"""What a copula says of its subject."""
 NAMES = frozenset("PERSON NORP FAC ORG GPE LOC PRODUCT EVENT WORK_OF_ART LAW LANGUAGE".split())  # noqa: SIM905
 """Entity types that are names; dates and quantities are words like any other."""
 FUNCTION = frozenset("ADP AUX CCONJ DET PART PRON PUNCT SCONJ SPACE".split())  # noqa: SIM905
@@ -63,6 +69,9 @@ class Term:
     """What names are compared by."""
     name: bool
 
+    def __str__(self) -> str:
+        return self.text
+
 
 ROOT = Term("root", "root", "root", False)
 """What the published code puts above a root."""
@@ -86,7 +95,9 @@ class Outline:
 
     names: tuple[Term, ...]
     known: frozenset[str]
-    """Keys of all names this text can answer for."""
+    """Keys of the words among which a name is looked for."""
+    joined: frozenset[str]
+    """The same words and each with its neighbour: Spider-Man, Spider Man and Spiderman are one name."""
     edges: tuple[Edge, ...]
     """All edges that may be matched."""
     wanted: tuple[Edge, ...]
@@ -105,6 +116,11 @@ class Match:
     wanted: Edge | Term
     found: Edge | Term | None
     similarity: float
+
+    def shown(self) -> dict[str, str | float | None]:
+        """As evidence."""
+        found = None if self.found is None else str(self.found)
+        return {"wanted": str(self.wanted), "found": found, "similarity": round(self.similarity, 4)}
 
 
 def name_key(text: str) -> str:
@@ -138,7 +154,7 @@ def _as_written(words: Sequence[Word]) -> Outline:
     content = [is_content(word) for word in words]
     terms = [Term(w.text.lower(), w.lemma.lower(), name_key(w.text), is_name(w)) for w in words]
     keys = [t.key for t in terms if t.key]
-    known = frozenset([*keys, *(a + b for a, b in pairwise(keys))])  # Spider-Man, Spider Man and Spiderman are one
+    joined = frozenset([*keys, *(a + b for a, b in pairwise(keys))])
     edges = []
     for i, word in enumerate(words):
         if content[i] and word.relation not in SKIPPED:
@@ -146,7 +162,14 @@ def _as_written(words: Sequence[Word]) -> Outline:
             if head is not None:
                 edges.append(Edge(terms[i], ALIKE.get(word.relation, word.relation), terms[head]))
     named = tuple(t for t in terms if t.name)
-    return Outline(named, known, tuple(edges), tuple(edges), tuple(t for t, c in zip(terms, content, strict=True) if c))
+    return Outline(
+        named,
+        frozenset(keys),
+        joined,
+        tuple(edges),
+        tuple(edges),
+        tuple(t for t, c in zip(terms, content, strict=True) if c),
+    )
 
 
 def _anchor(i: int, words: Sequence[Word], content: Sequence[bool]) -> int | None:
@@ -156,8 +179,10 @@ def _anchor(i: int, words: Sequence[Word], content: Sequence[bool]) -> int | Non
         if content[at]:
             return at
         if words[at].lemma.lower() == "be":
-            predicates = (k for k, w in enumerate(words) if w.head == at and w.relation in ("attr", "acomp"))
-            return next((k for k in predicates if content[k] and k != i), None)
+            if words[i].relation in PREDICATES:
+                return None
+            predicates = (k for k, w in enumerate(words) if w.head == at and w.relation in PREDICATES)
+            return next((k for k in predicates if content[k]), None)
         if words[at].pos != "ADP" and not words[at].tag.startswith("W"):
             return None
         at, below = words[at].head, at
@@ -176,15 +201,15 @@ def _as_published(words: Sequence[Word]) -> Outline:
         for e in edges
         if e.relation not in IGNORED and e.tail.lemma not in STOP_WORDS and e.head.lemma not in STOP_WORDS
     )
-    return Outline(names, frozenset(t.lemma for t in names), edges, wanted, ())
+    return Outline(names, frozenset(t.lemma for t in names), frozenset(), edges, wanted, ())
 
 
 def missing_names(reference: Outline, candidate: Outline) -> list[Term]:
-    """Name tokens of the reference that the candidate does not have."""
-    keys = [t.key for t in reference.names]
-    joined = {k for k, pair in enumerate(pairwise(keys)) if "".join(pair) in candidate.known}
-    halves = joined | {k + 1 for k in joined}
-    return [t for k, t in enumerate(reference.names) if t.key not in candidate.known and k not in halves]
+    """Name tokens of the reference that the candidate has neither alone nor written together with their neighbour."""
+    names = reference.names
+    together = [k for k, (a, b) in enumerate(pairwise(names)) if a.key + b.key in candidate.joined]
+    found = {i for k in together for i in (k, k + 1)}
+    return [t for k, t in enumerate(names) if t.key not in candidate.known | candidate.joined and k not in found]
 
 
 class Similarity:
