@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from quaestor.errors import Unscored
@@ -86,7 +86,7 @@ class QAScore(Metric):
             masks = await Recover(context, question, answer, "code")
             _some(masks)
             pieces = [[piece, value] for piece, value in zip(masks.pieces, masks.logprobs, strict=True)]
-            return Score(masks.total / len(masks.logprobs), {"pieces": pieces})
+            return Score(masks.total / len(masks.logprobs), {"pieces": pieces, "tokens cut": masks.cut})
         if self.form == "paper":
             found = await Recover(context, question, answer)
             words = list(zip(found.pieces, found.logprobs, strict=True))
@@ -126,4 +126,4 @@ def _some(scores: TokenScores) -> None:
 def _shifted(scores: TokenScores) -> TokenScores:
     """Spans in the answer itself: the target began with a blank."""
     spans = tuple((max(a - 1, 0), max(b - 1, 0)) for a, b in scores.spans)
-    return TokenScores(scores.pieces, spans, scores.logprobs, scores.chunks)
+    return replace(scores, spans=spans)

@@ -1,0 +1,146 @@
+"""The fast QRelScore against the readable one, its edges, its evidence, its rescaling."""
+
+import dataclasses
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import quaestor
+from quaestor.metrics import metric
+from quaestor.metrics.qrelscore import chunks, pick_layers, power_mean
+from quaestor.models.base import ModelSet
+from tests.metrics.second_qrelscore import SecondQRelScore
+from tests.tiny import WORDS, tiny
+
+CONTEXT = "jane austen wrote the great old book in the city by the river . the king was in the new city ."
+COMBINATIONS = [
+    {}, {"form": "code"}, {"attention": "raw"}, {"attention": "hard"}, {"aggregate": "mean"}, {"aggregate": "mover"},
+    {"layers": "first"}, {"layers": "middle"}, {"layers": "last"}, {"layers": "specific"}, {"layers": "1+3"}, {"p": 3.0},
+    {"gain": "absolute"}, {"attention": "raw", "aggregate": "mover", "layers": "last", "p": 0.5},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def second():
+    return SecondQRelScore(tiny("bert"), tiny("gpt2"))
+
+
+@pytest.fixture(scope="module")
+def models():
+    return ModelSet({"encoder": str(tiny("bert")), "causal": str(tiny("gpt2"))})
+
+
+def spec(options, name="qrelscore"):
+    return name + (
+        f"[{','.join(f'{k}={v:g}' if isinstance(v, float) else f'{k}={v}' for k, v in options.items())}]"
+        if options
+        else ""
+    )
+
+
+def texts(seed, n):
+    rng = random.Random(seed)
+    extra = ["Zoë's", "naïve", "🍣", "3,50", "(not!)", "---", "東京", "the", "the", "the", "?", "X1", "can't"]
+
+    def some(low, high):
+        return " ".join(rng.choices(WORDS + extra, k=rng.randint(low, high)))
+
+    return [(some(2, 12), some(3, 25)) for _ in range(n)]
+
+
+@pytest.mark.parametrize("options", COMBINATIONS, ids=spec)
+def test_the_fast_one_equals_the_readable_one(options, second, models):
+    pairs = texts(len(spec(options)), 6)
+    records = [{"id": str(i), "question": q, "context": c} for i, (q, c) in enumerate(pairs)]
+    fast = quaestor.score(records, spec(options), models=models, cache=False)
+    for i, (q, c) in enumerate(pairs):
+        assert fast[spec(options), str(i)] == pytest.approx(second.score(q, c, **options), abs=1e-5), (q, c)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    words=st.lists(st.sampled_from([*WORDS, "é", "?", "--", "🍣", "a.b"]), min_size=2, max_size=14),
+    options=st.sampled_from(COMBINATIONS[:6]),
+)
+def test_any_question_agrees(words, options, second, models):
+    question = " ".join(words)
+    record = {"id": "1", "question": question, "context": CONTEXT}
+    fast = quaestor.score([record], spec(options), models=models, cache=False)
+    value = fast[spec(options), "1"]
+    if value is None:
+        assert not fast.unscored[spec(options)]["1"].startswith("error")
+    else:
+        assert value == pytest.approx(second.score(question, CONTEXT, **options), abs=1e-5)
+
+
+def test_the_parts_and_the_reference_form(second, models):
+    question, reference = "who wrote the old book ?", "who was the king ?"
+    record = {"id": "1", "question": question, "context": CONTEXT, "references": ["when ?", reference]}
+    fast = quaestor.score([record], "qrel-lrm,qrel-grg,ref-qrelscore,qrelscore", models=models, cache=False)
+    assert fast["qrel-lrm", "1"] == pytest.approx(second.lrm(question, CONTEXT), abs=1e-5)
+    assert fast["qrel-grg", "1"] == pytest.approx(second.grg(question, CONTEXT), abs=1e-5)
+    best = max(second.score(question, r) for r in ("when ?", reference))
+    assert fast["ref-qrelscore", "1"] == pytest.approx((fast["qrelscore", "1"] + best) / 2, abs=1e-5)
+
+
+def test_evidence_names_the_best_match_and_the_gain_of_each_token(models):
+    record = {"id": "1", "question": "who wrote the old book ?", "context": CONTEXT}
+    (line,) = quaestor.score([record], "qrelscore", models=models, cache=False)
+    evidence = line["evidence"]["qrelscore"]
+    assert [m[0] for m in evidence["matches"]] == ["who", "wrote", "the", "old", "book", "?"]
+    assert all(len(m) == 4 and 1 <= m[3] <= 3 for m in evidence["matches"])
+    assert len(evidence["gains"]) > 15 and {"lrm", "grg", "layers", "chunks"} <= set(evidence)
+
+
+@pytest.mark.parametrize(
+    ("question", "context"),
+    [
+        ("why", CONTEXT), ("?", "."), ("🍣", "🍣"), (CONTEXT, CONTEXT), ("who ?", "word " * 20_000), ("w" * 3000, CONTEXT),
+        ("x " * 3000, CONTEXT), ("who ?", "y" * 5000),
+    ],
+    ids=["one piece", "marks", "emoji", "identical", "20,000 words", "one long word", "long question", "long unbroken"],
+)  # fmt: skip
+def test_edges_give_a_number_or_a_reason(question, context, models):
+    for name in ("qrelscore", "qrelscore[form=code]"):
+        result = quaestor.score(
+            [{"id": "1", "question": question, "context": context}], name, models=models, cache=False
+        )
+        if result[name, "1"] is None:
+            assert not result.unscored[name]["1"].startswith("error:"), result.unscored
+
+
+def test_long_contexts_are_cut_into_equal_chunks():
+    assert chunks("a b c") == ["a b c"]
+    parts = chunks(" ".join(map(str, range(1001))))
+    assert len(parts) == 3 and " ".join(parts).split() == [str(i) for i in range(1001)]
+    assert max(len(p.split()) for p in parts) <= 400
+
+
+def test_layers_and_power_mean():
+    assert pick_layers("specific", 12) == [0, 3, 7, 11]
+    assert pick_layers("first", 12) == [0, 1, 2, 3] and pick_layers("middle", 12) == [4, 5, 6, 7]
+    assert pick_layers("last", 6) == [4, 5] and pick_layers("2+4", 6) == [1, 3]
+    assert power_mean([1.0, 3.0], 1) == 2.0
+    assert power_mean([3.0, 4.0], 2) == pytest.approx((25 / 2) ** 0.5)
+
+
+def test_rescaling_needs_a_baseline_and_never_changes_a_ranking(tmp_path, monkeypatch):
+    monkeypatch.setenv("QUAESTOR_CACHE", str(tmp_path))
+    models = ModelSet({"encoder": str(tiny("bert")), "causal": str(tiny("gpt2"))})
+    records = [{"id": str(i), "question": q, "context": c} for i, (q, c) in enumerate(texts(3, 12))]
+    with pytest.raises(quaestor.UsageError, match="quaestor baselines FILE"):
+        quaestor.score(records, "qrelscore[rescale=on]", models=models, cache=False)
+    from quaestor.records import Record
+    from quaestor.rescaling import compute_baselines
+
+    pairs = [Record(id=str(i), question=q, context=c, judge="question") for i, (q, c) in enumerate(texts(9, 8))]
+    models = dataclasses.replace(models, loaded={})
+    compute_baselines(pairs, [metric("qrel-lrm"), metric("qrel-grg")], models, "toy")
+    for name in ("qrelscore", "qrel-lrm", "qrel-grg"):
+        for rescale in ("on", "toy"):
+            fast = quaestor.score(records, [name, f"{name}[rescale={rescale}]"], models=models, cache=False)
+            raw, moved = (fast.values(s) for s in fast.specs)
+            assert sorted(range(12), key=lambda i: raw[i]) == sorted(range(12), key=lambda i: moved[i])
+            assert max(abs(a - b) for a, b in zip(raw, moved, strict=True)) > 1e-6
