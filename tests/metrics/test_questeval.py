@@ -167,7 +167,13 @@ def test_a_number_or_a_reason(summary, context, reason):
 
 
 def test_bad_parameters_are_refused():
-    for spec in ("questeval[beams=0]", "questeval[questions=-1]", "questeval[part=all]", "qags[weights=learned]"):
+    for spec in (
+        "questeval[beams=0]",
+        "questeval[questions=-1]",
+        "summaqa[points=-1]",
+        "questeval[part=all]",
+        "qags[weights=learned]",
+    ):
         with pytest.raises(UsageError):
             metric(spec)
 
@@ -176,6 +182,9 @@ def test_the_cap_spreads_questions_over_the_text():
     found = [Candidate(str(i), i, "noun") for i in range(100)]
     chosen = [c.start for c in spread(found, 4)]
     assert chosen == [12, 37, 62, 87] and spread(found, 0) == found
+    names = " ".join(f"{c}name" for c in "ABCDEFGHIJ") + " ."
+    evidence = run("questeval[questions=2,points=5]", names, names).evidence
+    assert (evidence["summary_questions"]["written"], evidence["source_questions"]["written"]) == (2, 5)
 
 
 def test_explanation_prints_the_worst_first():

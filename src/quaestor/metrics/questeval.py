@@ -76,19 +76,21 @@ class Questioning(Metric):
         ),
         "summary": "The bridge over the Neckar was closed on Monday because of cracks in two pillars.",
     }
-    questions: int = param(24, "most answers asked about in a text, spread evenly over it (0: all)")
+    questions: int = param(16, "most answers asked about in a summary, spread evenly over it (0: all)")
+    points: int = param(32, "most answers asked about in a source, spread evenly over it (0: all)")
     beams: int = param(1, "questions written for each answer; all variants count")
     filter: str = param(
         "exact", "round trip: keep a question if its own text gives the answer back, or half of it", CHECKS
     )
 
     def check(self) -> None:
-        if self.questions < 0 or self.beams < 1:
-            raise UsageError(f"{self.name}: questions must be 0 or more, beams 1 or more")
+        if self.questions < 0 or self.points < 0 or self.beams < 1:
+            raise UsageError(f"{self.name}: questions and points must be 0 or more, beams 1 or more")
 
     async def made(self, text: str, where: str, form: str = "paper") -> Asked:
         """The questions of a text; Unscored when there is nothing to ask about, or no question stood the check."""
-        asked = await ask(text, form=form, beams=self.beams, most=self.questions, check=self.filter)
+        most = self.questions if where == "summary" else self.points
+        asked = await ask(text, form=form, beams=self.beams, most=most, check=self.filter)
         if not asked.candidates:
             raise Unscored(f"no entity or noun in the {where} to ask about")
         if not asked.kept:

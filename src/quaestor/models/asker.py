@@ -45,7 +45,7 @@ class PassageAsker(Model):
     """Asks about the passage around the answer, which all answers in it share."""
 
     role: ClassVar[str] = "asker"
-    rows = 96
+    rows = 160
     """Questions (times beams) that are written side by side."""
 
     def __init__(self, model: Any, tokenizer: Any, name: str, sha256: str) -> None:
