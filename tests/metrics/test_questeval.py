@@ -194,3 +194,45 @@ def test_explanation_prints_the_worst_first():
     console.print(metric("questeval").explain(run("questeval", SUMMARY, SOURCE).evidence))
     text = console.export_text()
     assert text.index("contradicted") < text.index("missing") < text.index("supported")
+
+
+def test_a_source_of_thirty_thousand_words_costs_no_more_questions():
+    source = " ".join(f"Name{i} saw things ." for i in range(7500))
+    shared = models()
+    found = run("questeval[filter=off]", "Name1 saw things .", source, models_=shared)
+    assert len(shared.loaded["asker"].asked) == 32 + 2 and 0 <= found.value <= 1
+
+
+def test_lists_and_tables_are_asked_about_line_by_line():
+    from quaestor.models.passages import passages
+
+    table = "\n".join(f"City{i}\t{i * 1000}" for i in range(200))
+    assert all(len(table[a:b].split()) <= 120 for a, b in passages(table))
+    assert run("questeval[filter=off]", "City3 .", table).evidence["source_questions"]["written"] == 32
+
+
+TABLE_4 = (
+    "This is the embarrassing moment a Buckingham Palace guard slipped and fell on a manhole cover in front of hundreds "
+    "of shocked tourists as he took up position in his sentry box. The Changing of the Guard was held at Buckingham "
+    "Palace. The Guard comprises two detachments, one each for Buckingham Palace and St James's Palace, under the "
+    "command of the Captain of The Queen's Guard."
+)
+QUESTION = "Where was the Changing of the Guard held?"
+SAID = {
+    "correct": "The Queen's Guard slipped on a manhole cover during the Changing of the Guard at Buckingham Palace last week.",
+    "hallucinated": "The Queen's Guard slipped on a manhole cover during the Changing of the Guard at St James's Palace last week.",
+    "incomplete": "The Queen's Guard slipped on a manhole cover during the Changing of the Guard during an embarrassing moment.",
+}
+
+
+@pytest.mark.embedded
+@pytest.mark.parametrize(
+    ("kind", "verdict"), [("correct", "supported"), ("hallucinated", "contradicted"), ("incomplete", "missing")]
+)
+def test_table_4_the_papers_question_gets_the_papers_verdicts(kind, verdict):
+    """The shipped parser and reader; the question is the paper's own, so the asker is scripted to ask it."""
+    shipped = ModelSet(
+        loaded={"asker": Script("asker", lambda r: (QUESTION,) if r.answer == "Buckingham Palace" else ())}
+    )
+    found = run("questeval[part=recall,weights=uniform,points=0]", SAID[kind], TABLE_4, models_=shipped)
+    assert [(q["question"], q["verdict"]) for q in found.evidence["questions"]] == [(QUESTION, verdict)]
