@@ -20,7 +20,7 @@ _FLAT = 1e-12
 def pearson(x: Array, y: Array, weights: Array) -> Array:
     """Pearson's r in every resample."""
     x, y = _standard(x), _standard(y)
-    total = weights.sum(axis=1, keepdims=True)
+    total = np.maximum(weights.sum(axis=1, keepdims=True), _FLAT)  # a draw without any record has no variance
     mean_x, mean_y = weights @ x / total, weights @ y / total
     var_x, var_y = weights @ x**2 / total - mean_x**2, weights @ y**2 / total - mean_y**2
     products = (x[:, :, None] * y[:, None, :]).reshape(len(x), -1)
@@ -43,7 +43,7 @@ def spearman(x: Array, y: Array, weights: Array) -> Array:
         cov = np.matmul(weighted, ry)
         var_x = np.einsum("bmn,bnm->bm", weighted, rx)
         var_y = np.einsum("bn,bnd,bnd->bd", w, ry, ry)
-        scale = (total**3)[:, None, None]
+        scale = np.maximum(total**3, _FLAT)[:, None, None]
         out[start : start + step] = _ratio(cov / scale, (var_x[:, :, None]) / scale, var_y[:, None, :] / scale)
     return out
 
