@@ -136,5 +136,6 @@ def tiny(kind: str, seed: int = 0) -> Path:
     )
     torch.manual_seed(seed)
     _model(kind, len(tokenizer)).eval().save_pretrained(folder)
+    tokenizer.model_max_length = 1024 if kind == "t5" else 128
     tokenizer.save_pretrained(folder)
     return folder

@@ -223,6 +223,10 @@ class ReferenceMetric(Metric):
     async def score(self, record: Record) -> Score:
         candidate, references = self.candidate(record), self.given_references(record)
         scores = await together(*[self.compare(candidate, reference, record) for reference in references])
+        return self.joined(references, scores)
+
+    def joined(self, references: Sequence[str], scores: Sequence[Score]) -> Score:
+        """The best of the scores against each reference, or their mean, and which reference won."""
         best = max(range(len(scores)), key=lambda i: (scores[i].value, -i))
         evidence = {**scores[best].evidence, "reference": references[best]}
         if self.references == "mean":

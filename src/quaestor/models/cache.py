@@ -138,7 +138,7 @@ class AnswerCache:
         found: dict[Key, Any] = {}
         today = int(time.time()) // DAY
         old: list[bytes] = []
-        names = {digest(key): key for key in keys}
+        names: dict[bytes, Key] = {digest(key): key for key in keys}
         everything = list(names)
         try:
             for a in range(0, len(everything) if self.store else 0, 500):
@@ -148,8 +148,9 @@ class AnswerCache:
                 query = f"SELECT key, used, answer FROM answers WHERE key IN ({marks})"
                 for name, used, stored in self.store.execute(query, part):
                     key = names[name]
+                    kind: Any = type(key[1])
                     try:
-                        found[key] = decode(stored, answer_type(key[1].__class__))
+                        found[key] = decode(stored, answer_type(kind))
                     except (ValueError, TypeError, zlib.error):
                         continue  # written by another version: ask again
                     if used < today:

@@ -121,7 +121,7 @@ class Encoder(Model):
     @contextmanager
     def _only(self, layer: int) -> Iterator[None]:
         """While it holds, layers above the wanted one are not computed, where that cannot change the answer."""
-        if self.stack is None or not 0 < layer < self.depth:
+        if self.stack is None or layer == self.depth:
             yield
             return
         whole = self.stack.layer
