@@ -18,7 +18,7 @@ def two_sources(n: int = 300) -> Judgements:
     rng = np.random.default_rng(0)
     first, second = rng.normal(size=(2, n))
     human = (2 * first + second + 0.5 * rng.normal(size=n))[:, None]
-    columns = [first, first + 0.05 * rng.normal(size=n), second + 0.3 * rng.normal(size=n), rng.normal(size=n)]
+    columns = [first, first + 0.3 * rng.normal(size=n), second + 0.3 * rng.normal(size=n), rng.normal(size=n)]
     names = ("first", "twin", "second", "noise")
     records = [Record(id=str(k), group=str(k // 2)) for k in range(n)]
     return Judgements(records, names, np.stack(columns, 1), dict.fromkeys(names, "metric"), ("q",), human, "made")
