@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from quaestor.errors import Unscored
+from quaestor.errors import Unscored, UsageError
 from quaestor.metrics import register
 from quaestor.metrics.base import ReferenceMetric, Score, param
 from quaestor.records import Record
 from quaestor.requests import Embed, TokenVectors, Weigh, WordWeights, together
-from quaestor.text.roots import root, words_of
+from quaestor.text.roots import is_number, root, words_of
 
 Array = npt.NDArray[np.float64]
 CITATION = (
@@ -78,8 +78,8 @@ def clipped(said: Side, wanted: Side) -> list[tuple[int, int]]:
     return sorted(pairs)
 
 
-def common_subsequence(said: Side, wanted: Side) -> list[tuple[int, int]]:
-    """The longest common subsequence; of several equally long ones, the heaviest."""
+def common_subsequence(said: Side, wanted: Side, longest: bool = False) -> list[tuple[int, int]]:
+    """The common subsequence that weighs most on both sides together; or the heaviest of the longest ones."""
     shared = set(said.keys) & set(wanted.keys)
     rows = [i for i, key in enumerate(said.keys) if key in shared]
     columns = [j for j, key in enumerate(wanted.keys) if key in shared]
@@ -87,7 +87,7 @@ def common_subsequence(said: Side, wanted: Side) -> list[tuple[int, int]]:
         return []
     numbers = {key: n for n, key in enumerate(shared)}
     across = np.array([numbers[wanted.keys[j]] for j in columns])
-    length = 2.0 * min(len(rows), len(columns)) + 1  # one more word outweighs all weights together
+    length = 2.0 * min(len(rows), len(columns)) + 1 if longest else 0.0  # one more word outweighs all weights together
     best = np.zeros((len(rows) + 1, len(columns) + 1))
     gains = []
     for r, i in enumerate(rows):
@@ -240,16 +240,22 @@ class Bleu1Kpqa(KeyphraseMetric):
 class RougeLKpqa(KeyphraseMetric):
     """Weighted ROUGE-L: how much of what counts stands in both texts in the same order.
 
-    P and R are the weights of the words in the longest common subsequence, each on its own side, over all weights of
-    that side (eq. 2, 3, 5); F = (1+β²)RP / (R+β²P) (eq. 4). The code form has β = 1.
+    P and R are the weights of the words in the common subsequence, each on its own side, over all weights of that side
+    (eq. 2, 3, 5); F = (1+β²)RP / (R+β²P) (eq. 4). The subsequence is the one that weighs most, so that a run of stop
+    words does not push a key word out; `lcs=longest` takes the longest, as ROUGE-L does. The code form has β = 1.
     """
 
     name: ClassVar[str] = "rouge-l-kpqa"
     beta: float = param(1.0, "weight of recall against precision, as in ROUGE-L; paper form")
+    lcs: str = param("heaviest", "which common subsequence counts; paper form", ("heaviest", "longest"))
+
+    def check(self) -> None:
+        if not self.beta > 0:
+            raise UsageError(f"{self.name}[beta={self.beta:g}]: beta must be above 0")
 
     async def compare(self, candidate: str, reference: str, record: Record) -> Score:
         said, wanted = await self.sides(candidate, reference, record)
-        pairs = common_subsequence(said, wanted)
+        pairs = common_subsequence(said, wanted, self.lcs == "longest")
         if self.form == "code":
             shared = code_lcs(said, wanted)
             precision, recall = shared / said.total, shared / wanted.total
@@ -268,12 +274,24 @@ class BertscoreKpqa(KeyphraseMetric):
 
     P = Σ_i KPW_i max_j cos(x̂_i, x_j) / Σ_i KPW_i over the answer's words, R likewise over the reference's (eq. 6, 7),
     F their harmonic mean (eq. 8). A word's vector is the mean of its pieces'; the code form compares pieces.
+    To an encoder "four" and "seven" are near, to a reader they are different answers: a number is like an equal number
+    only. Cosines are rescaled by that of unlike words (measured on answers to different questions of the training data,
+    MiniLM, layer 1). `[numbers=near,rescale=0]` is the equations alone.
     """
 
     name: ClassVar[str] = "bertscore-kpqa"
     roles: ClassVar[tuple[str, ...]] = ("keyphrases", "encoder")
     layer: int = param(1, "encoder layer whose vectors are compared (the paper found the first best)")
-    rescale: float = param(0.0, "cosine of unlike words: similarities become (x-b)/(1-b), not below 0; paper form")
+    rescale: float = param(0.25, "cosine b of unlike words: likeness is (x-b)/(1-b), not below 0; paper form")
+    numbers: str = param(
+        "equal", "numbers are alike if equal, or as near as their vectors; paper form", ("equal", "near")
+    )
+
+    def check(self) -> None:
+        if not 0 <= self.rescale < 1:
+            raise UsageError(f"{self.name}[rescale={self.rescale:g}]: must be at least 0 and below 1")
+        if self.layer < 0:
+            raise UsageError(f"{self.name}[layer={self.layer}]: layers count from 0 (the embeddings)")
 
     async def compare(self, candidate: str, reference: str, record: Record) -> Score:
         (said, wanted), (ours, theirs) = await together(
@@ -283,10 +301,12 @@ class BertscoreKpqa(KeyphraseMetric):
         if self.form == "paper":
             likeness = (likeness - self.rescale) / (1 - self.rescale)
         likeness = np.clip(likeness, 0.0, 1.0)
+        if likeness.shape != (len(said.words), len(wanted.words)):
+            raise Unscored("encoder and keyphrase model cut the text differently; the code form needs one tokenizer")
+        if self.form == "paper" and self.numbers == "equal":
+            likeness[different_numbers(said, wanted)] = 0.0
         nearest, back = likeness.argmax(1), likeness.argmax(0)
         rows, columns = likeness.max(1), likeness.max(0)
-        if len(rows) != len(said.words) or len(columns) != len(wanted.words):
-            raise Unscored("encoder and keyphrase model cut the text differently; the code form needs one tokenizer")
         precision = float(rows @ said.weights / said.total)
         recall = float(columns @ wanted.weights / wanted.total)
         pairs = {(i, int(j), float(s)) for i, (j, s) in enumerate(zip(nearest, rows, strict=True))}
@@ -307,6 +327,14 @@ class BertscoreKpqa(KeyphraseMetric):
             inside = [n for n in own if found.spans[n][0] < end and start < found.spans[n][1]]
             rows.append(pieces[inside].mean(0) if inside else np.zeros(pieces.shape[1]))
         return np.stack(rows)
+
+
+def different_numbers(said: Side, wanted: Side) -> npt.NDArray[np.bool_]:
+    """Where a number meets anything but an equal number."""
+    ours, theirs = (np.array([is_number(w) for w in s.words]) for s in (said, wanted))
+    equal = np.array(said.keys)[:, None] == np.array(wanted.keys)[None, :]
+    found: npt.NDArray[np.bool_] = (ours[:, None] | theirs[None, :]) & ~equal
+    return found
 
 
 async def _both(first: Embed, second: Embed) -> tuple[TokenVectors, TokenVectors]:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from quaestor.errors import MissingModel
 from quaestor.models.base import Model, ModelChoice
+from quaestor.models.checkpoints import find, need
 from quaestor.models.shipped import WEIGHTS, load_shipped
+from quaestor.models.transformer import load_transformer
 from quaestor.requests import Request, Span, Weigh, WordWeights
 from quaestor.text.roots import is_number, is_stop_word, root, words_of
 
@@ -63,26 +64,17 @@ def build_network(encoder: Any) -> torch.nn.Module:
     return Keyphrases()
 
 
-def build_classifier(folder: Path) -> torch.nn.Module:
-    """A plain BERT token classifier from a folder; as in the authors' checkpoint, its first class is "key"."""
+def wrap_classifier(classifier: Any) -> torch.nn.Module:
+    """A plain BERT token classifier; as in the authors' checkpoint, its first class is "key"."""
     import torch
-    from transformers import AutoModelForTokenClassification
 
     class Plain(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.classifier = AutoModelForTokenClassification.from_pretrained(folder)
+            self.classifier = classifier
 
-        def forward(
-            self,
-            input_ids: torch.Tensor,
-            token_type_ids: torch.Tensor,
-            attention_mask: torch.Tensor,
-            facts: torch.Tensor,
-        ) -> torch.Tensor:
-            logits: torch.Tensor = self.classifier(
-                input_ids=input_ids, token_type_ids=token_type_ids, attention_mask=attention_mask
-            ).logits[..., :2]
+        def forward(self, facts: torch.Tensor, **inputs: torch.Tensor) -> torch.Tensor:
+            logits: torch.Tensor = self.classifier(**inputs).logits[..., :2]
             return logits.flip(-1)
 
     return Plain().eval()
@@ -199,8 +191,9 @@ class KeyphraseModel(Model):
 
     role: ClassVar[str] = "keyphrases"
 
-    def __init__(self, network: Any, tokenizer: Any, name: str, sha256: str) -> None:
+    def __init__(self, network: Any, tokenizer: Any, name: str, sha256: str, window: int = WINDOW) -> None:
         self.network, self.tokenizer, self.name, self.sha256 = network, tokenizer, name, sha256
+        self.window = window
 
     def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
         return [(len(r.question) + len(r.answer)) // 4 + 4 for r in requests if isinstance(r, Weigh)]
@@ -221,7 +214,7 @@ class KeyphraseModel(Model):
         import torch
 
         sheets = lay_out(pairs, self.tokenizer)
-        jobs = [(n, row) for n, sheet in enumerate(sheets) for row in sheet.rows()]
+        jobs = [(n, row) for n, sheet in enumerate(sheets) for row in sheet.rows(self.window)]
         jobs.sort(key=lambda job: len(job[1]))
         sums = [np.zeros((2, len(sheet.answer))) for sheet in sheets]
         while jobs:
@@ -250,29 +243,25 @@ def _of_words(sheet: Sheet, chances: Any) -> WordWeights:
     return WordWeights(sheet.words, sheet.spans, weights, sheet.pieces, tuple(float(c) for c in chances))
 
 
-def load_folder(folder: Path | None = None, base: Path | None = None) -> KeyphraseModel:
+def load_folder(
+    folder: Path | None = None, base: Path | None = None, pull: bool = False, device: str | None = None
+) -> KeyphraseModel:
     """A keyphrase model that quaestor trained: the shipped one, or that of a folder."""
     from transformers import AutoTokenizer
 
-    network, home, sha256 = load_shipped("keyphrases", from_base, base=base, folder=folder)
-    return KeyphraseModel(network, AutoTokenizer.from_pretrained(home), "quaestor-keyphrases", sha256)
+    network, home, sha256 = load_shipped("keyphrases", from_base, base=base, folder=folder, pull=pull)
+    name = folder.name if folder else "shipped-keyphrases"
+    return KeyphraseModel(network.to(device or "cpu"), AutoTokenizer.from_pretrained(home), name, sha256)
 
 
 def load(choice: ModelChoice) -> KeyphraseModel:
-    """The shipped keyphrase model, or the token classifier the choice names."""
-    from transformers import AutoTokenizer
-
-    from quaestor.models.checkpoints import find, need
-
-    need("torch", "transformers")
+    """The shipped keyphrase model, or the one the choice names: trained by quaestor, or any BERT token classifier."""
+    need("torch", "transformers", "safetensors")
     if choice.name is None:
-        return load_folder()
+        return load_folder(pull=choice.pull, device=choice.device)
     found = find(choice)
     if (found.folder / WEIGHTS).exists():
-        return load_folder(found.folder)
-    try:
-        return KeyphraseModel(
-            build_classifier(found.folder), AutoTokenizer.from_pretrained(found.folder), found.name, found.sha256
-        )
-    except (OSError, ValueError) as problem:
-        raise MissingModel(f"--model keyphrases={choice.name}: not a token classifier ({problem})") from None
+        return load_folder(found.folder, pull=choice.pull, device=choice.device)
+    loaded = load_transformer(choice, "AutoModelForTokenClassification")
+    window = min(WINDOW, loaded.model.config.max_position_embeddings)
+    return KeyphraseModel(wrap_classifier(loaded.model), loaded.tokenizer, loaded.name, loaded.sha256, window)

@@ -1,0 +1,235 @@
+"""The KPQA metrics: the equations a second time, the paper's examples, and what happens at the edges."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+
+from quaestor.engine.drive import Driver, Failure  # noqa: E402
+from quaestor.errors import Unscored, UsageError  # noqa: E402
+from quaestor.metrics import metric  # noqa: E402
+from quaestor.metrics.kpqa import Side, clipped, code_bleu, code_lcs, common_subsequence, f_measure  # noqa: E402
+from quaestor.models.base import ModelSet  # noqa: E402
+from quaestor.records import Record  # noqa: E402
+from quaestor.text.roots import is_number, root, words_of  # noqa: E402
+from tests.metrics import second_kpqa as second  # noqa: E402
+from tests.tiny import tiny  # noqa: E402
+
+NAMES = ("bleu1-kpqa", "rouge-l-kpqa", "bertscore-kpqa")
+TEXTS = st.lists(st.tuples(st.sampled_from("abcd"), st.floats(0.01, 1.0)), min_size=1, max_size=6)
+
+
+def made(words: list[tuple[str, float]]) -> Side:
+    names = tuple(w for w, _ in words)
+    return Side(names, names, np.array([k for _, k in words]))
+
+
+@cache
+def classifier() -> Path:
+    """A token classifier with random weights on the tiny BERT."""
+    folder = tiny("bert").parent / "kpqa-classifier"
+    torch.manual_seed(5)
+    config = transformers.BertConfig.from_pretrained(tiny("bert"), num_labels=2)
+    transformers.BertForTokenClassification(config).save_pretrained(folder)
+    transformers.AutoTokenizer.from_pretrained(tiny("bert")).save_pretrained(folder)
+    return folder
+
+
+@cache
+def models() -> ModelSet:
+    return ModelSet({"encoder": str(tiny("bert")), "keyphrases": str(classifier())})
+
+
+def score(spec: str, answer: str, *references: str, question: str = "who wrote the great old book ?") -> Any:
+    record = Record(id="1", question=question, answer=answer, references=tuple(references), judge="answer")
+    (result,) = Driver(models()).run([metric(spec).score(record)])
+    if isinstance(result, Failure):
+        raise result.error
+    return result
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXTS, TEXTS, st.sampled_from([0.5, 1.0, 1.2]), st.booleans())
+def test_lexical_kernels_agree_with_the_plain_ones(
+    said: list[tuple[str, float]], wanted: list[tuple[str, float]], beta: float, longest: bool
+) -> None:
+    ours, theirs = made(said), made(wanted)
+    pairs = clipped(ours, theirs)
+    assert sum(ours.weights[i] for i, _ in pairs) / ours.total == pytest.approx(second.bleu1(said, wanted), abs=1e-6)
+    pairs = common_subsequence(ours, theirs, longest)
+    assert pairs == sorted(pairs) and all(ours.keys[i] == theirs.keys[j] for i, j in pairs)
+    precision = sum(ours.weights[i] for i, _ in pairs) / ours.total
+    recall = sum(theirs.weights[j] for _, j in pairs) / theirs.total
+    plain = second.rouge_l(said, wanted, beta, longest)
+    assert f_measure(precision, recall, beta) == pytest.approx(plain, abs=1e-6)
+    assert code_bleu(ours, theirs) == pytest.approx(second.code_bleu1(said, [w for w, _ in wanted]), abs=1e-6)
+    shared = code_lcs(ours, theirs)
+    value = min(1.0, f_measure(shared / ours.total, shared / theirs.total, 1.0))
+    assert value == pytest.approx(second.code_rouge_l(said, wanted), abs=1e-6)
+
+
+ANSWER, REFERENCE = "jane austen wrote 4 books in the city", "austen wrote the 7 old books by the river"
+
+
+def piece_weights(question: str, answer: str, form: str) -> tuple[list[str], list[float], list[tuple[int, int]]]:
+    """The tiny classifier's weights, one pair at a time, straight from transformers."""
+    model = transformers.AutoModelForTokenClassification.from_pretrained(classifier()).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(classifier())
+    asked = tokenizer(question, add_special_tokens=False)["input_ids"]
+    coded = tokenizer(answer, add_special_tokens=False, return_offsets_mapping=True)
+    if form == "code" and not question:
+        ids, types = [2, *coded["input_ids"], 3], [0] * (len(coded["input_ids"]) + 2)
+    else:
+        ids = [2, *asked, 3, *coded["input_ids"], 3]
+        types = [int(form == "code"), *[0] * (len(asked) + 1), *[1] * (len(coded["input_ids"]) + 1)]
+    with torch.no_grad():
+        logits = model(input_ids=torch.tensor([ids]), token_type_ids=torch.tensor([types])).logits[0]
+    weights = torch.softmax(logits, -1)[-1 - len(coded["input_ids"]) : -1, 0].tolist()
+    return tokenizer.convert_ids_to_tokens(coded["input_ids"]), weights, coded["offset_mapping"]
+
+
+def word_weights(question: str, answer: str) -> list[tuple[str, float]]:
+    _, weights, places = piece_weights(question, answer, "paper")
+    found = []
+    for word, (start, end) in words_of(answer):
+        own = [k for k, (a, b) in zip(weights, places, strict=True) if a < end and start < b]
+        found.append((root(word), sum(own) / len(own)))
+    return found
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_paper_form_end_to_end(on: bool) -> None:
+    asked, off = ("who wrote it ?", "") if on else ("", ",question=off")
+    said, wanted = word_weights(asked, ANSWER), word_weights(asked, REFERENCE)
+    value = score(f"bleu1-kpqa[form=paper{off}]", ANSWER, REFERENCE, question="who wrote it ?").value
+    assert value == pytest.approx(second.bleu1(said, wanted), abs=1e-5)
+    value = score(f"rouge-l-kpqa[beta=1.2{off}]", ANSWER, REFERENCE, question="who wrote it ?").value
+    assert value == pytest.approx(second.rouge_l(said, wanted, 1.2, False), abs=1e-5)
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_code_form_end_to_end(on: bool) -> None:
+    asked, off = ("who wrote it ?", "") if on else ("", ",question=off")
+    ours, theirs = piece_weights(asked, ANSWER, "code"), piece_weights(asked, REFERENCE, "code")
+    said, wanted = list(zip(*ours[:2], strict=True)), list(zip(*theirs[:2], strict=True))
+    value = score(f"bleu1-kpqa[form=code{off}]", ANSWER, REFERENCE, question="who wrote it ?").value
+    assert value == pytest.approx(second.code_bleu1(said, theirs[0]), abs=1e-5)
+    value = score(f"rouge-l-kpqa[form=code{off}]", ANSWER, REFERENCE, question="who wrote it ?").value
+    assert value == pytest.approx(second.code_rouge_l(said, wanted), abs=1e-5)
+
+
+@pytest.mark.parametrize("spec", ["[layer=1]", "[layer=2,numbers=near,rescale=0]", "[form=code]"])
+def test_bertscore_end_to_end(spec: str) -> None:
+    question, form = "who wrote it ?", "code" if "code" in spec else "paper"
+    layer = 2 if "layer=2" in spec else 1
+    model = transformers.AutoModel.from_pretrained(tiny("bert")).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny("bert"))
+
+    def vectors(text: str) -> tuple[Any, list[float], list[str]]:
+        coded = tokenizer(text, return_tensors="pt", return_offsets_mapping=True)
+        places = coded.pop("offset_mapping")[0].tolist()[1:-1]
+        with torch.no_grad():
+            rows = model(**coded, output_hidden_states=True).hidden_states[layer][0][1:-1]
+        if form == "code":
+            pieces, weights, _ = piece_weights(question, text, form)
+            return rows, weights, pieces
+        words = [
+            rows[[n for n, (a, b) in enumerate(places) if a < end and start < b]].mean(0)
+            for _, (start, end) in words_of(text)
+        ]
+        return torch.stack(words), [k for _, k in word_weights(question, text)], [w for w, _ in words_of(text)]
+
+    ours, said, left = vectors(ANSWER)
+    theirs, wanted, right = vectors(REFERENCE)
+    strict = "layer=1" in spec
+    banned = torch.tensor(
+        [[strict and (is_number(a) or is_number(b)) and root(a) != root(b) for b in right] for a in left]
+    )
+    plain = second.bertscore(ours, said, theirs, wanted, 0.25 if strict else 0.0, banned)
+    assert score(f"bertscore-kpqa{spec}", ANSWER, REFERENCE, question=question).value == pytest.approx(plain, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_text_scores_one_and_unrelated_less(name: str) -> None:
+    assert score(name, "Jane Austen wrote it", "jane austen wrote it").value == pytest.approx(1.0, abs=1e-6)
+    assert score(name, "the king", "jane austen wrote it").value < 0.9
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_best_reference_wins_and_is_named(name: str) -> None:
+    result = score(name, "jane austen", "the king", "jane austen", "the river")
+    assert result.value == pytest.approx(1.0) and result.evidence["reference"] == "jane austen"
+    assert score(f"{name}[references=mean]", "jane austen", "the king", "jane austen").value < 1.0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_evidence_has_the_words_their_weights_and_matches(name: str) -> None:
+    result = score(name, "jane austen, in 1813", "it was austen")
+    assert [w for w, _ in result.evidence["answer_words"]] == ["jane", "austen", "in", "1813"]
+    assert any((i, j) == (1, 2) for i, j, _ in result.evidence["matches"])
+    json.dumps(result.evidence)
+    shown = metric(name).explain(result.evidence).plain
+    assert "austen" in shown and "precision" in shown
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "answer, references, reason",
+    [
+        ("", ("jane",), "empty answer"),
+        ("?!", ("jane",), "no word in the answer"),
+        ("jane", (), "no reference"),
+        ("jane", ("...",), "no word in any reference"),
+    ],
+)
+def test_what_cannot_be_scored_says_why(name: str, answer: str, references: tuple[str, ...], reason: str) -> None:
+    with pytest.raises(Unscored, match=reason):
+        score(name, answer, *references)
+
+
+def test_no_question_is_a_reason_unless_it_is_off() -> None:
+    with pytest.raises(Unscored, match="empty question"):
+        score("bleu1-kpqa", "jane", "jane", question=" ")
+    assert score("bleu1-kpqa[question=off]", "jane", "jane", question=" ").value == 1.0
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("form", ["paper", "code"])
+@pytest.mark.parametrize(
+    "answer, reference",
+    [
+        ("who wrote the great old book ?", "jane austen wrote the great old book ."),
+        ("yes", "no"),
+        ("yes .", "yes , she wrote it ."),
+        ("5 to 20 hours", "seven hours"),
+        ("the " * 2000, "the king in the new city"),
+        ("¿Dónde? 東京 — naïve", "東京"),
+    ],
+)
+def test_edge_cases_are_numbers_between_zero_and_one(name: str, form: str, answer: str, reference: str) -> None:
+    assert 0.0 <= score(f"{name}[form={form}]", answer, reference).value <= 1.0
+
+
+def test_numbers_in_words_and_digits_are_equal_and_others_are_not() -> None:
+    spec = "bertscore-kpqa"
+    assert score(spec, "four", "4").value <= 1.0
+    assert score(spec, "four", "seven").value == 0.0 and score(f"{spec}[numbers=near]", "four", "seven").value > 0.0
+    assert score("bleu1-kpqa", "4 steps", "four step").value == pytest.approx(1.0)
+    assert score("bleu1-kpqa[match=exact]", "4 steps", "four step").value == 0.0
+
+
+def test_bad_parameters_are_refused() -> None:
+    for spec in ("rouge-l-kpqa[beta=0]", "bertscore-kpqa[rescale=1]", "bertscore-kpqa[layer=-1]", "bleu1-kpqa[form=x]"):
+        with pytest.raises(UsageError):
+            metric(spec)
