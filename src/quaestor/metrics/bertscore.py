@@ -72,7 +72,7 @@ class VectorMetric(ReferenceMetric, CorpusMetric):
         return f" {text.strip()}" if self.space else text.strip()
 
     def weights(self, text: TokenVectors, corpus: Corpus, side: str) -> Weights:
-        """Weight of each piece, summing to 1; special tokens weigh 0. Without any rare piece, all others weigh alike."""
+        """Weight of each piece, summing to 1; special tokens weigh 0. Without a rare piece all others weigh alike."""
         plain: Weights = np.array([0.0 if special else 1.0 for special in text.special])
         if not plain.any():
             raise Unscored("no scorable token")
