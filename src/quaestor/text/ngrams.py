@@ -1,9 +1,10 @@
-"""Counting n-grams that a text shares with one or several others, clipped: a gram counts as often as both sides have it."""
+"""Counting n-grams that a text shares with others, clipped: a gram counts as often as both sides have it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 Gram = tuple[str, ...]
@@ -45,7 +46,7 @@ def pool(*texts: Sequence[str]) -> Pool:
 
 @lru_cache(maxsize=4096)
 def pool_of(words: Callable[[str], Sequence[str]], *texts: str) -> Pool:
-    """The pool of some texts cut by the tokenizer `words`; remembered, since references come again with every system."""
+    """The pool of texts cut by the tokenizer `words`; remembered, since references come again with every system."""
     return pool(*map(words, texts))
 
 
@@ -59,7 +60,7 @@ def places(tokens: Sequence[str], pool: Pool, n: int) -> Iterator[list[int]]:
     while n and any(found):
         yield found
         n -= 1
-        found = [here and here & (after >> 1) for here, after in zip(found, found[1:])]  # noqa: B905 (one is shorter)
+        found = [here and here & (after >> 1) for here, after in pairwise(found)]
 
 
 def shared_by_order(tokens: Sequence[str], pool: Pool, n: int) -> list[int]:
@@ -73,7 +74,7 @@ def shared_by_order(tokens: Sequence[str], pool: Pool, n: int) -> list[int]:
         counts[order] = len(hits) if len(kinds) == len(hits) else _clipped(hits, kinds, pool.parts)
         if len(hits) < 2:
             break
-        found = [here and here & (after >> 1) for here, after in zip(found, found[1:])]  # noqa: B905 (one is shorter)
+        found = [here and here & (after >> 1) for here, after in pairwise(found)]
     return counts
 
 

@@ -154,10 +154,23 @@ _NLTK_LAST = Pieces(lambda piece: _cut_nltk(f"x {piece}")[1:], 1 << 16)
 
 
 @lru_cache(maxsize=REMEMBERED)
-def words_nltk(text: str) -> Tokens:
-    """As nltk's word_tokenize with preserve_line (no sentence splitting, so no model to download); case is kept."""
+def words_nltk(text: str, lower: bool = False) -> Tokens:
+    """As nltk's word_tokenize with preserve_line: no sentence splitting, so no model to download."""
     pieces = text.split(" ")
     reaches_over = _ONLY_CLOSERS.fullmatch(pieces[-1])  # then an earlier period may be the one that ends the text
     if len(pieces) < 2 or reaches_over or len(text.split()) != len(pieces):
-        return _cut_nltk(text)
-    return (*_NLTK_FIRST[pieces[0]], *_NLTK_INNER.of(pieces[1:-1]), *_NLTK_LAST[pieces[-1]])
+        tokens = _cut_nltk(text)
+    else:
+        tokens = (*_NLTK_FIRST[pieces[0]], *_NLTK_INNER.of(pieces[1:-1]), *_NLTK_LAST[pieces[-1]])
+    return tuple(map(str.lower, tokens)) if lower else tokens
+
+
+# --- our own ---------------------------------------------------------------------------------------------------------
+
+_WORD = re.compile(r"\w+")
+
+
+@lru_cache(maxsize=REMEMBERED)
+def words_plain(text: str) -> Tokens:
+    """Runs of letters and digits of any script, in lower case."""
+    return tuple(_WORD.findall(text.lower()))

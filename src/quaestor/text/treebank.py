@@ -11,12 +11,17 @@ from functools import lru_cache
 
 from quaestor.text.tokens import REMEMBERED, Pieces, Tokens
 
-_ABBREVIATIONS = frozenset(
-    "mr mrs ms dr prof gen rep sen gov st jr sr vs etc inc corp ltd co bros jan feb mar apr jun jul aug sep sept oct nov "
-    "dec capt col lt sgt maj cmdr adm rev hon pres ph.d ste ave blvd rd mt ft al cf approx est fig vol pp ed eds".split()
+_ABBREVIATIONS = (
+    "mr mrs ms dr prof gen rep sen gov st jr sr vs etc inc corp ltd co bros jan feb mar apr jun jul aug sep sept oct",
+    "nov dec capt col lt sgt maj cmdr adm rev hon pres ph.d ste ave blvd rd mt ft al cf approx est fig vol pp ed eds",
 )
-_PLAIN = str.maketrans({"’": "'", "‘": "'", "´": "'", "“": '"', "”": '"', "«": '"', "»": '"', "…": "...", "–": "--", "—": "--",
-                        "£": "#", "€": "$", "½": "1/2", "¼": "1/4", "¾": "3/4"})  # fmt: skip
+_ABBREVIATED = frozenset(word for line in _ABBREVIATIONS for word in line.split())
+_PLAIN = str.maketrans(
+    dict.fromkeys("’‘´", "'")
+    | dict.fromkeys("“”«»", '"')
+    | dict.fromkeys("–—", "--")
+    | {"…": "...", "£": "#", "€": "$", "½": "1/2", "¼": "1/4", "¾": "3/4"}
+)
 _BRACKETS = {"(": "-lrb-", ")": "-rrb-", "[": "-lsb-", "]": "-rsb-", "{": "-lcb-", "}": "-rcb-"}
 _DROPPED = frozenset(["''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";", '"'])
 _TOKEN = re.compile(
@@ -47,7 +52,7 @@ def _cut(piece: str) -> Tokens:
             tokens += _JOINED[token]
         elif clitic := _CLITIC.match(token):
             tokens += clitic.groups()
-        elif token == "." and tokens and tokens[-1] in _ABBREVIATIONS:
+        elif token == "." and tokens and tokens[-1] in _ABBREVIATED:
             tokens[-1] += "."
         elif token not in _DROPPED and not token.startswith("--") and not token.startswith(".."):
             tokens.append(_BRACKETS.get(token, token))

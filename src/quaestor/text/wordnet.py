@@ -1,4 +1,4 @@
-"""WordNet 3.0 without a download: the synonyms, base forms and antonyms of a word, from a table that ships with quaestor."""
+"""WordNet 3.0 without a download: synonyms, base forms and antonyms, from a table that ships with quaestor."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Tables(NamedTuple):
 
     synsets: list[tuple[str, ...]]
     """Lemmas of each synset, spelt as WordNet spells them, words joined by _."""
-    index: dict[str, dict[str, list[int]]]
+    numbers: dict[str, dict[str, list[int]]]
     """Part of speech → lowercase lemma → numbers of its synsets."""
     irregular: dict[str, dict[str, list[str]]]
     opposites: dict[str, dict[str, set[str]]]
@@ -43,21 +43,21 @@ def tables() -> Tables:
     if hashlib.sha256(text).hexdigest() != SHA256:
         raise UsageError(f"{path.name} is damaged (its sha256 differs): install quaestor again")
     synsets: list[tuple[str, ...]] = []
-    index: dict[str, dict[str, list[int]]] = {pos: {} for pos in POS}
+    numbers: dict[str, dict[str, list[int]]] = {pos: {} for pos in POS}
     irregular: dict[str, dict[str, list[str]]] = {pos: {} for pos in POS}
     opposites: dict[str, dict[str, set[str]]] = {pos: {} for pos in POS}
     for line in text.decode().splitlines()[1:]:
         kind, pos, *words = line.split(" ")
         if kind == "s":
             for lemma in words:
-                index[pos].setdefault(lemma.lower(), []).append(len(synsets))
+                numbers[pos].setdefault(lemma.lower(), []).append(len(synsets))
             synsets.append(tuple(words))
         elif kind == "x":
             irregular[pos][words[0]] = words[1:]
         else:
             opposites[pos].setdefault(words[0].lower(), set()).add(words[1])
             opposites[pos].setdefault(words[1].lower(), set()).add(words[0])
-    return Tables(synsets, index, irregular, opposites)
+    return Tables(synsets, numbers, irregular, opposites)
 
 
 def base_forms(word: str, pos: str) -> list[str]:
@@ -67,7 +67,7 @@ def base_forms(word: str, pos: str) -> list[str]:
     forms = known.irregular[pos].get(word)
     if forms is None:
         forms = [word[: -len(old)] + new for old, new in _RULES[pos] if word.endswith(old)]
-    return list(dict.fromkeys(form for form in (word, *forms) if form in known.index[pos]))
+    return list(dict.fromkeys(form for form in (word, *forms) if form in known.numbers[pos]))
 
 
 @lru_cache(maxsize=1 << 17)
@@ -78,7 +78,7 @@ def synonyms(word: str, pos: str = "") -> frozenset[str]:
         lemma
         for p in (pos or POS)
         for form in base_forms(word, p)
-        for synset in known.index[p][form]
+        for synset in known.numbers[p][form]
         for lemma in known.synsets[synset]
         if "_" not in lemma
     )

@@ -1,0 +1,122 @@
+"""METEOR: words aligned by form, stem and WordNet synonym, with a penalty for broken word order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from quaestor.metrics import param, register
+from quaestor.metrics.lexical import LexicalMetric
+from quaestor.text.porter import stem
+from quaestor.text.tokens import Tokens, words_nltk
+from quaestor.text.wordnet import synonyms
+
+Pairs = list[tuple[int, int]]
+"""Place in the judged text, place in the reference."""
+
+
+def align(candidate: Tokens, reference: Tokens) -> tuple[Pairs, Pairs, Pairs]:
+    """Pairs of equal words, of equal stems among the rest, of synonyms among the rest of that, each from the end.
+
+    As in nltk, synonyms are looked up for stems, since that is what the second stage leaves.
+    """
+    places: dict[str, list[int]] = {}
+    for j, word in enumerate(reference):
+        places.setdefault(word, []).append(j)
+    exact, left = _take(list(enumerate(candidate)), places)
+    if not left or len(exact) == len(reference):
+        return exact, [], []
+    stems: dict[str, list[int]] = {}
+    for j in sorted(j for rest in places.values() for j in rest):
+        stems.setdefault(stem(reference[j]), []).append(j)
+    stemmed, left = _take([(i, stem(word)) for i, word in left], stems)
+    related: Pairs = []
+    open_stems = {word for word, rest in stems.items() if rest}
+    for i, word in reversed(left):
+        found = synonyms(word) & open_stems
+        if found:
+            nearest = max(found, key=lambda other: stems[other][-1])
+            related.append((i, stems[nearest].pop()))
+            if not stems[nearest]:
+                open_stems.discard(nearest)
+    return exact, stemmed, related
+
+
+def _take(words: list[tuple[int, str]], places: dict[str, list[int]]) -> tuple[Pairs, list[tuple[int, str]]]:
+    """Give each word, last first, the last free place where it stands; the pairs, and the words left without."""
+    pairs: Pairs = []
+    left: list[tuple[int, str]] = []
+    for i, word in reversed(words):
+        free = places.get(word)
+        if free:
+            pairs.append((i, free.pop()))
+        else:
+            left.append((i, word))
+    left.reverse()
+    return pairs, left
+
+
+def chunks(pairs: Pairs) -> int:
+    """Into how many runs, unbroken in both texts, the alignment falls."""
+    ordered = sorted(pairs)
+    return sum((i + 1, j + 1) != after for (i, j), after in zip(ordered, [*ordered[1:], None], strict=True))
+
+
+def meteor_of(candidate: Tokens, reference: Tokens, alpha: float = 0.9, beta: float = 3.0, gamma: float = 0.5) -> float:
+    """(1 - γ (chunks / matches)^β) · P R / (α P + (1 - α) R), Lavie and Agarwal 2007."""
+    exact, stemmed, related = align(candidate, reference)
+    pairs = exact + stemmed + related
+    if not pairs:
+        return 0.0
+    precision, recall = len(pairs) / len(candidate), len(pairs) / len(reference)
+    mean = precision * recall / (alpha * precision + (1 - alpha) * recall)
+    return float((1 - gamma * (chunks(pairs) / len(pairs)) ** beta) * mean)
+
+
+def words_meteor(text: str) -> Tokens:
+    """nltk's words in lower case."""
+    return words_nltk(text, True)
+
+
+def meteor(candidate: str, reference: str) -> float:
+    """METEOR of one text against one reference."""
+    own, other = words_meteor(candidate), words_meteor(reference)
+    return meteor_of(own, other) if own and other else 0.0
+
+
+@register
+@dataclass(frozen=True)
+class Meteor(LexicalMetric):
+    """Words aligned by form, stem or WordNet synonym: recall counts most, and broken word order costs."""
+
+    name: ClassVar[str] = "meteor"
+    citation: ClassVar[str] = "Banerjee and Lavie 2005; Lavie and Agarwal 2007; as nltk's meteor_score on WordNet 3.0"
+    limits: ClassVar[str] = (
+        "English only. Synonyms are WordNet's, whatever the sense meant. Not the Java METEOR 1.5, which also knows "
+        "paraphrases and weighs function words less."
+    )
+    example: ClassVar[Mapping[str, Any]] = {
+        "question": "Who purchased the old mill?",
+        "references": ["Who bought the old mills?"],
+        "judge": "question",
+    }
+    alpha: float = param(0.9, "weight of recall against precision")
+    beta: float = param(3.0, "how steeply broken word order costs")
+    gamma: float = param(0.5, "most that broken word order can cost")
+
+    def words(self, text: str) -> Tokens:
+        return words_meteor(text)
+
+    def match(self, candidate: Tokens, reference: Tokens) -> float:
+        return meteor_of(candidate, reference, self.alpha, self.beta, self.gamma)
+
+    def evidence(self, candidate: Tokens, reference: Tokens) -> dict[str, Any]:
+        stages = align(candidate, reference)
+        named = dict(zip(("exact", "stem", "synonym"), stages, strict=True))
+        return {
+            **{name: [[candidate[i], reference[j]] for i, j in sorted(pairs)] for name, pairs in named.items()},
+            "chunks": chunks([pair for pairs in stages for pair in pairs]),
+            "precision": f"{sum(map(len, stages))}/{len(candidate)}",
+            "recall": f"{sum(map(len, stages))}/{len(reference)}",
+        }
