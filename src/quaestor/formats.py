@@ -199,7 +199,7 @@ def write_csv(objects: Iterable[dict[str, Any]], path: Path) -> None:
 def write_parquet(objects: Iterable[dict[str, Any]], path: Path) -> None:
     """Streams row groups of 4,096; nested fields stay nested. The first group fixes the columns."""
     arrow = _pyarrow()
-    rows, writer = iter(objects), None
+    rows, writer = ({k: v for k, v in item.items() if v != {}} for item in objects), None
     try:
         while group := list(islice(rows, 4096)):
             try:

@@ -20,24 +20,6 @@ from quaestor.models.base import ModelSet
 from quaestor.records import Record
 
 WORDS = "the red fox saw a small lamp near seven old boats and sang all night about rain".split()  # noqa: SIM905
-    "the",
-    "red",
-    "fox",
-    "saw",
-    "a",
-    "small",
-    "lamp",
-    "near",
-    "seven",
-    "old",
-    "boats",
-    "and",
-    "sang",
-    "all",
-    "night",
-    "about",
-    "rain",
-]
 
 
 def make(path, n, seed=0):

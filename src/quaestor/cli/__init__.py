@@ -34,9 +34,7 @@ def cli() -> None:
 def main() -> None:
     """Run the command line: bad input gives one clear line on stderr and exit code 2, never a traceback."""
     try:
-        cli.main(standalone_mode=False)
-    except click.exceptions.Exit as done:
-        sys.exit(done.exit_code)
+        sys.exit(cli.main(standalone_mode=False))
     except click.Abort:
         sys.exit("quaestor: interrupted; with an output file, --resume goes on from here")
     except click.ClickException as wrong:

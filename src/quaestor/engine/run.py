@@ -126,9 +126,8 @@ def score_file(job: Job) -> dict[str, Any]:
     }
     if journal and job.out and work:
         if work != job.out:
-            formats.WRITERS[job.out.suffix](
-                (row for _, row in formats.read_jsonl(work) if isinstance(row, dict)), job.out
-            )
+            rows = (formats.flatten(row) for _, row in formats.read_jsonl(work) if isinstance(row, dict))
+            formats.WRITERS[job.out.suffix](rows, job.out)
         journal.finish(beside(job.out, ".meta.json"), meta)
         if work != job.out:
             work.unlink()
