@@ -99,14 +99,10 @@ class QuestionClasses(Model):
         import torch
 
         questions = [r.question for r in batch if isinstance(r, Classify)]
-        rows: list[list[int]] = []
-        owners: list[int] = []
-        special = self.tokenizer.build_inputs_with_special_tokens
-        coded = self.tokenizer(questions, add_special_tokens=False, verbose=False)["input_ids"]
-        for owner, ids in enumerate(coded):
-            for at in range(0, max(len(ids), 1), WINDOW - 2):
-                rows.append(special(ids[at : at + WINDOW - 2]))
-                owners.append(owner)
+        coded = self.tokenizer(
+            questions, truncation=True, max_length=WINDOW, return_overflowing_tokens=True, verbose=False
+        )
+        rows, owners = coded["input_ids"], coded["overflow_to_sample_mapping"]
         with torch.inference_mode():
             scores = self.scores(*padded(rows, self.tokenizer.pad_token_id)).double().cpu().numpy()
         chances = softmax(scores, self.temperature)
@@ -125,27 +121,30 @@ class QuestionClasses(Model):
 def load(choice: ModelChoice) -> QuestionClasses:
     """The shipped classifier, one made by `quaestor train classes`, or any sequence classifier of the taxonomy."""
     from quaestor.models.checkpoints import find, need
-    from quaestor.models.shipped import SHIPPED, load_shipped, shipped_config
+    from quaestor.models.shipped import SHIPPED
 
     need("torch", "transformers", "safetensors")
+    if choice.name is None:
+        return load_folder(SHIPPED / "classes", pull=choice.pull)
+    found = find(choice)
+    if (found.folder / "weights.safetensors").exists():
+        return load_folder(found.folder, found.name, pull=choice.pull)
+    return _any_classifier(found.folder, found.name, found.sha256)
+
+
+def load_folder(
+    folder: Path, name: str = "quaestor-classes", base: Path | None = None, pull: bool = False
+) -> QuestionClasses:
+    """What `quaestor train classes` left in a folder; `base` is the base encoder's, if the catalog does not know it."""
     from transformers import AutoTokenizer
 
-    folder, name = SHIPPED / "classes", "quaestor-classes"
-    if choice.name is not None:
-        found = find(choice)
-        folder, name = found.folder, found.name
-        if not (folder / "weights.safetensors").exists():
-            return _any_classifier(folder, name, found.sha256)
-    net, base, sha256 = load_shipped("classes", build, folder=folder, pull=choice.pull)
+    from quaestor.models.shipped import load_shipped, shipped_config
+
+    net, home, sha256 = load_shipped("classes", build, folder=folder, base=base, pull=pull)
     settings = shipped_config("classes", folder)["settings"]
-    return QuestionClasses(
-        lambda ids, mask: logits(net, ids, mask),
-        AutoTokenizer.from_pretrained(base),
-        settings["labels"],
-        name,
-        sha256,
-        settings["temperature"],
-    )
+    tokenizer = AutoTokenizer.from_pretrained(home)
+    labels, temperature = settings["labels"], settings["temperature"]
+    return QuestionClasses(lambda ids, mask: logits(net, ids, mask), tokenizer, labels, name, sha256, temperature)
 
 
 def _any_classifier(folder: Path, name: str, sha256: str) -> QuestionClasses:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from quaestor.errors import UsageError
 from quaestor.models.base import ModelChoice
 from quaestor.models.checkpoints import find, need
-from quaestor.models.classes import QuestionClasses, Rows, build, coarse_of, load, logits, padded, softmax
+from quaestor.models.classes import QuestionClasses, Rows, build, coarse_of, load, load_folder, logits, padded, softmax
 from quaestor.models.shipped import save_shipped
 from quaestor.requests import Classify, QuestionClass
 from quaestor.train.loop import FROZEN, Plan, Run, Trainer, fit, freeze, write_card
@@ -211,8 +211,8 @@ def command(
     torch.set_num_threads(threads)
     test = read_trec(data / "trec_test.txt")
     if evaluate:
-        choice = ModelChoice("classes", None if out is None else str(out))
-        click.echo(_line("trec_test", report(load(choice), test)))
+        model = load(ModelChoice("classes")) if out is None else load_folder(out, base=base)
+        click.echo(_line("trec_test", report(model, test)))
         return
     if out is None:
         raise UsageError("--out names the folder for checkpoints and the model")
@@ -227,7 +227,7 @@ def command(
     size = save_shipped(
         net, out, base_name=BASE, base=base, settings={"labels": labels, "temperature": temperature}, kind=stored
     )
-    final = load(ModelChoice("classes", str(out)))
+    final = load_folder(out, base=base)
     facts = {
         "name": "quaestor-classes",
         "what": "question classes of Li & Roth (2002): 6 coarse, 50 fine",
