@@ -140,3 +140,23 @@ def test_a_text_to_text_weighter_says_how_probable_true_is(t5):
     together = weighter.answer([long, short])
     assert together == pytest.approx([weighter.answer([r])[0] for r in (long, short)], abs=1e-5)
     assert all(0 < p < 1 for p in together)
+
+
+@pytest.mark.parametrize(
+    ("answer", "question"),
+    [
+        ("Anna Weber", "Who moved from Ulm to the coast in 1987?"),
+        ("Ulm", "Anna Weber moved from what place to the coast in 1987?"),
+        ("1987", "Anna Weber moved from Ulm to the coast in what year?"),
+        ("two dogs", "Her how many barked on Monday?"),
+        ("Monday", "Her two dogs barked on when?"),
+    ],
+)
+def test_cloze_questions_put_a_question_word_in_the_answers_place(answer, question):
+    from quaestor.models.asker import load
+    from quaestor.models.base import ModelChoice
+    from quaestor.requests import Ask
+
+    text = "Anna Weber moved from Ulm to the coast in 1987. Her two dogs barked on Monday."
+    asker = load(ModelChoice("asker", "cloze"))
+    assert asker.answer([Ask(text, answer, text.index(answer))]) == [(question,)]

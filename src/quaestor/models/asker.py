@@ -1,7 +1,7 @@
 """The asker: writes questions about a text whose answer is a given part of it.
 
 The shipped asker is SmolLM2 with low-rank corrections (`quaestor train asker`). Text-to-text models such as
-QuestEval's T5 can take its place (`--model asker=FOLDER or hub name`).
+QuestEval's T5 can take its place (`--model asker=FOLDER or hub name`), or `--model asker=cloze`, which needs no model.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
+from quaestor.models import cloze
 from quaestor.models.base import Model, ModelChoice
 from quaestor.models.branches import Branches
 from quaestor.models.checkpoints import find, need
@@ -163,6 +164,8 @@ def build(base: Path, settings: Mapping[str, Any]) -> Any:
 
 def load(choice: ModelChoice) -> Model:
     """The asker a run asks for: the shipped one, one trained here (a folder), or a text-to-text checkpoint."""
+    if choice.name == cloze.NAME:
+        return cloze.ClozeAsker()
     need("torch", "transformers", "safetensors")
     from transformers import AutoTokenizer
 

@@ -1,0 +1,69 @@
+"""An asker that needs no training: the answer's own sentence with a question word in its place (`--model asker=cloze`).
+
+It is what a trained asker has to beat, and a cheap stand-in: writing costs nothing, only the reader works. After the
+cloze questions of Lewis et al. 2019 (Unsupervised Question Answering by Cloze Translation), without translation.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+from quaestor.models.base import Model
+from quaestor.models.passages import sentences
+
+NAME = "cloze"
+AROUND = 20
+"""Words of the sentence kept on each side of the answer."""
+TIMES = re.compile(
+    r"\b(monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|june|july|august|"
+    r"september|october|november|december|yesterday|today|tomorrow|week|month|year|night|morning|season|summer|winter)",
+    re.IGNORECASE,
+)
+COUNTS = re.compile(
+    r"\d|\b(one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million|billion|dozen|hundreds)\b",
+    re.IGNORECASE,
+)
+
+
+def question_word(answer: str, before: str) -> str:
+    """What to ask with, as far as the words of the answer and the word before it tell."""
+    if re.fullmatch(r"(1[0-9]|20)\d\d", answer.strip()):
+        return "what year"
+    if TIMES.search(answer):
+        return "when"
+    if COUNTS.search(answer):
+        return "how much" if re.search(r"[$£€%]|\bper cent\b", answer) else "how many"
+    if answer[:1].isupper():
+        return "what place" if re.search(r"\b(in|at|near|from)( the)?\s*$", before, re.IGNORECASE) else "who"
+    return "what"
+
+
+class ClozeAsker(Model):
+    """Puts a question word in the answer's place; one variant, whatever the beams."""
+
+    role: ClassVar[str] = "asker"
+
+    def __init__(self) -> None:
+        self.name = NAME
+        self.sha256 = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+        self._sentences = lru_cache(maxsize=4096)(sentences)
+
+    def lengths(self, requests: Sequence[Any]) -> list[int]:
+        return [1] * len(requests)
+
+    def answer(self, batch: Sequence[Any]) -> list[tuple[str, ...]]:
+        return [(self.question(r.text, r.answer, r.start),) if r.text.strip() else () for r in batch]
+
+    def question(self, text: str, answer: str, start: int) -> str:
+        """The sentence around the answer, cut to some words, as a question."""
+        end = start + len(answer)
+        begin, stop = next(((a, b) for a, b in reversed(self._sentences(text)) if a <= start), (0, len(text)))
+        before, after = text[begin:start], text[end : max(stop, end)]
+        left, right = before.split()[-AROUND:], after.split()[:AROUND]
+        words = " ".join([*left, question_word(answer, before), *right]).rstrip(" .!?,;:\"'")
+        return words[:1].upper() + words[1:] + "?"
