@@ -48,7 +48,7 @@ def load_transformer(choice: ModelChoice, kind: str, **settings: Any) -> Loaded:
         model = getattr(transformers, kind).from_pretrained(found.folder, **settings)
         tokenizer = transformers.AutoTokenizer.from_pretrained(found.folder)
         model = model.to(device).eval()
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
+    except (OSError, ValueError, RuntimeError, KeyError, AssertionError) as error:
         raise UsageError(f"{choice.role} model {found.name}: {str(error).splitlines()[0]}") from None
     finally:
         transformers.logging.set_verbosity(before)
