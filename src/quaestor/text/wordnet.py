@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 from quaestor.errors import UsageError
 
 POS = ("n", "v", "a", "r")
 """Noun, verb, adjective, adverb."""
-SHA256 = "721f8cc23c9b3a80242343855a8f04a0f3c44be269077b7a94f561e8df3d766e"
+SHA256 = "084c349946a09315afd2fa0d4e4b3441bbf88617aff90e53ac4ff0f834f72c9a"
 """Of the unpacked table; see build_wordnet.py."""
 ENDINGS = {
     "n": "s: ses:s ves:f xes:x zes:z ches:ch shes:sh men:man ies:y",
@@ -24,13 +24,14 @@ ENDINGS = {
 _RULES = {pos: [tuple(rule.split(":")) for rule in rules.split()] for pos, rules in ENDINGS.items()}
 
 
-class Tables(NamedTuple):
+@dataclass(frozen=True)
+class Tables:
     """The shipped table, indexed."""
 
     synsets: list[tuple[str, ...]]
     """Lemmas of each synset, spelt as WordNet spells them, words joined by _."""
-    numbers: dict[str, dict[str, list[int]]]
-    """Part of speech → lowercase lemma → numbers of its synsets."""
+    index: dict[str, dict[str, list[int]]]
+    """Part of speech → lowercase lemma → numbers of its synsets, most frequent sense first."""
     irregular: dict[str, dict[str, list[str]]]
     opposites: dict[str, dict[str, set[str]]]
 
@@ -43,21 +44,24 @@ def tables() -> Tables:
     if hashlib.sha256(text).hexdigest() != SHA256:
         raise UsageError(f"{path.name} is damaged (its sha256 differs): install quaestor again")
     synsets: list[tuple[str, ...]] = []
-    numbers: dict[str, dict[str, list[int]]] = {pos: {} for pos in POS}
+    index: dict[str, dict[str, list[int]]] = {pos: {} for pos in POS}
     irregular: dict[str, dict[str, list[str]]] = {pos: {} for pos in POS}
     opposites: dict[str, dict[str, set[str]]] = {pos: {} for pos in POS}
     for line in text.decode().splitlines()[1:]:
         kind, pos, *words = line.split(" ")
         if kind == "s":
-            for lemma in words:
-                numbers[pos].setdefault(lemma.lower(), []).append(len(synsets))
+            for lemma in {word.lower() for word in words}:
+                index[pos].setdefault(lemma, []).append(len(synsets))
             synsets.append(tuple(words))
+        elif kind == "o":
+            senses = index[pos][words[0]]
+            index[pos][words[0]] = [senses[int(place)] for place in words[1:]]
         elif kind == "x":
             irregular[pos][words[0]] = words[1:]
         else:
             opposites[pos].setdefault(words[0].lower(), set()).add(words[1])
             opposites[pos].setdefault(words[1].lower(), set()).add(words[0])
-    return Tables(synsets, numbers, irregular, opposites)
+    return Tables(synsets, index, irregular, opposites)
 
 
 def base_forms(word: str, pos: str) -> list[str]:
@@ -67,7 +71,7 @@ def base_forms(word: str, pos: str) -> list[str]:
     forms = known.irregular[pos].get(word)
     if forms is None:
         forms = [word[: -len(old)] + new for old, new in _RULES[pos] if word.endswith(old)]
-    return list(dict.fromkeys(form for form in (word, *forms) if form in known.numbers[pos]))
+    return list(dict.fromkeys(form for form in (word, *forms) if form in known.index[pos]))
 
 
 @lru_cache(maxsize=1 << 17)
@@ -78,7 +82,7 @@ def synonyms(word: str, pos: str = "") -> frozenset[str]:
         lemma
         for p in (pos or POS)
         for form in base_forms(word, p)
-        for synset in known.numbers[p][form]
+        for synset in known.index[p][form]
         for lemma in known.synsets[synset]
         if "_" not in lemma
     )
