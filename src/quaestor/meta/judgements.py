@@ -112,9 +112,8 @@ def join_scores(table: Judgements, path: str | Path) -> Judgements:
     place = _places(table)
     rows: dict[int, dict[str, Any]] = {}
     unknown = 0
-    for number, line in _lines(path):
+    for number, entry in score_lines(path):
         where = f"{path}:{number}"
-        entry = _parse(line, where)
         key = (str(entry["id"]), entry.get("system"))
         k = place.get(key, place.get((key[0], None), -1) if key[1] is None else -1)
         if k < 0:
@@ -137,6 +136,11 @@ def join_scores(table: Judgements, path: str | Path) -> Judgements:
     if len(rows) < len(table.records):
         notes.append(f"{len(table.records) - len(rows)} of {len(table.records)} records have no line in {path}")
     return table.with_metrics(names_new, _matrix(columns, names), "metric", notes)
+
+
+def score_lines(path: str | Path) -> Iterable[tuple[int, dict[str, Any]]]:
+    """The checked lines of an output of `quaestor score`, with their numbers."""
+    return ((number, _parse(line, f"{path}:{number}")) for number, line in _lines(path))
 
 
 def _places(table: Judgements) -> dict[tuple[str, str | None], int]:

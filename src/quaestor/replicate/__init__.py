@@ -1,0 +1,1 @@
+"""The papers' tables again: ours beside theirs, and plainly what cannot be replicated."""
