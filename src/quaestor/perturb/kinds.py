@@ -171,6 +171,8 @@ async def question_word(scene: Scene, rng: np.random.Generator) -> Edit | None:
             continue
         options = QUESTION_WORDS[lower]
         following = scene.parsed.words[i + 1] if i + 1 < len(scene.parsed.words) else None
+        if lower == "who" and word.relation in ("nsubj", "nsubjpass"):
+            options = ["what"]  # "what built …" stays grammatical, "when built …" does not
         if lower == "what" and following is not None and following.pos in ("NOUN", "ADJ", "PROPN"):
             options = ["whose"]  # "what year …" stays grammatical as "whose year …", not as "when year …"
         return replaced(scene.text, word.span, pick(options, rng), "another question word")
@@ -208,7 +210,10 @@ async def drop(scene: Scene, rng: np.random.Generator) -> Edit | None:
     if len(scene.text.split()) < 2 or not spans:
         return None
     start, end = pick(spans, rng)
-    end += 1 if scene.text[end : end + 1] == " " else 0
+    if scene.text[end : end + 1] == " ":
+        end += 1
+    elif start and scene.text[start - 1] == " ":
+        start -= 1
     return replaced(scene.text, (start, end), "", "a word left out")
 
 

@@ -114,7 +114,7 @@ def agreement(run: Run, draws: int, seed: int) -> Iterator[tuple[str, str]]:
     if ratings is None:
         return
     ratings = with_baselines(ratings)
-    found = evaluate(ratings, draws=draws, seed=seed, coefficients=("pearson", "spearman", "kendall"))
+    found = evaluate(ratings, draws=draws, seed=seed, coefficients=("pearson", "spearman", "kendall-b"))
     names, dimensions = list(ratings.metrics), list(ratings.dimensions)
     values = np.full((len(names), len(dimensions)), np.nan)
     for row in found.rows:

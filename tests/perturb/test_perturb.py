@@ -1,0 +1,142 @@
+"""Each kind of perturbation does what it says, tells what it did, and is never a no-op."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from quaestor.errors import UsageError
+from quaestor.meta.adversarial import areas, auc
+from quaestor.perturb import KINDS, Skipped, perturb
+from quaestor.perturb.paraphrase import POSITIVES
+from quaestor.records import Record, read_records
+
+CONTEXT = (
+    "Agnes Thorne built the lighthouse at Skerry Point in 1871. Tom Arden kept it with his sister for 12 years, and "
+    "Maria Lund wrote about both of them in London."
+)
+OTHER = "Honeybees keep their brood nest warm in winter by shivering together, and they cool it with water in summer."
+RECORDS = [
+    Record("1", context=CONTEXT, question="Who built the lighthouse at Skerry Point in 1871?", judge="question"),
+    Record("2", context=CONTEXT, question="Where did Maria Lund write about his good sister?", judge="question"),
+    Record("3", context=OTHER, question="How many honeybees are not warm in winter?", judge="question"),
+    Record(
+        "4",
+        context=CONTEXT,
+        summary="Tom Arden kept the lighthouse for 12 years and she wrote about it.",
+        judge="summary",
+    ),
+]
+WITHOUT_TRANSLATOR = [kind for kind in KINDS if kind != "back-translation"]
+
+
+def made(kinds=None, records=RECORDS, seed=0, **options):
+    return list(perturb(records, kinds or WITHOUT_TRANSLATOR, seed, **options))
+
+
+@pytest.mark.embedded
+def test_every_output_says_what_was_done_where_and_is_no_no_op():
+    originals = {r.id: r for r in RECORDS}
+    changed = [r for r in made(paraphrases={"1": "By whom was it built?"}) if not isinstance(r, Skipped)]
+    assert {r.extra["perturbed"]["kind"] for r in changed} == set(WITHOUT_TRANSLATOR)
+    for record in changed:
+        told = record.extra["perturbed"]
+        before = getattr(originals[told["of"]], told["field"])
+        after = getattr(record, told["field"])
+        start, end = told["at"]
+        assert before != after
+        assert before[start:end].split() == told["from"].split()
+        assert (before[:start] + told["to"] + before[end:]).split() == after.split()
+        assert record.id == f"{told['of']}#{told['kind']}" and record.references
+        assert told["label"] == ("positive" if told["kind"] in POSITIVES else "negative")
+
+
+@pytest.mark.embedded
+def test_what_the_kinds_do():
+    by = {(r.extra["perturbed"]["of"], r.extra["perturbed"]["kind"]): r for r in made() if not isinstance(r, Skipped)}
+    assert any(name in by["2", "entity-swap"].question for name in ("Agnes Thorne", "Tom Arden", "Skerry Point"))
+    assert by["2", "pronoun-swap"].question == "Where did Maria Lund write about your good sister?"
+    assert by["2", "negation"].question == "Where didn't Maria Lund write about his good sister?"
+    assert by["3", "negation"].question == "How many honeybees are warm in winter?"
+    assert by["3", "question-word"].question == "Which honeybees are not warm in winter?"
+    assert by["1", "question-word"].question == "What built the lighthouse at Skerry Point in 1871?"
+    assert "1871" not in by["1", "number"].question and by["1", "number"].question.startswith("Who built")
+    assert by["2", "antonym"].question.split() != RECORDS[1].question.split()
+    assert len(by["1", "drop"].question.split()) == len(RECORDS[0].question.split()) - 1
+    assert sorted(by["1", "shuffle"].question.lower().rstrip("?").split()) == sorted(
+        RECORDS[0].question.lower().rstrip("?").split()
+    )
+
+
+@pytest.mark.embedded
+def test_the_seed_decides_and_other_records_do_not():
+    assert made(seed=5) == made(seed=5)
+    alone = [r for r in made(["drop", "number"], RECORDS[:1], seed=5) if not isinstance(r, Skipped)]
+    among = [r for r in made(["drop", "number"], seed=5) if not isinstance(r, Skipped) and r.id.startswith("1#")]
+    assert alone == among
+    texts = {tuple(getattr(r, "question", None) or "" for r in made(["drop"], seed=s)) for s in range(6)}
+    assert len(texts) > 1
+
+
+@pytest.mark.embedded
+def test_what_cannot_be_changed_is_told():
+    (skipped,) = made(["number"], [Record("x", question="Why is it so?", context="Because.")])
+    assert isinstance(skipped, Skipped) and "nothing for number to change" in skipped.reason
+    (empty,) = made(["drop"], [Record("x", question=" ", context="c")])
+    assert "empty question" in empty.reason
+    with pytest.raises(UsageError, match="no kind is called 'spin'"):
+        made(["spin"])
+
+
+@pytest.mark.embedded
+def test_command_line_and_auc(tmp_path):
+    from quaestor.records import write_records
+
+    write_records(RECORDS[:3], tmp_path / "in.jsonl")
+
+    def run(*arguments):
+        return subprocess.run([sys.executable, "-m", "quaestor", *map(str, arguments)], capture_output=True, text=True)
+
+    done = run(
+        "perturb", tmp_path / "in.jsonl", "-k", "drop,shuffle,number", "-o", tmp_path / "bad.jsonl", "--originals"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "shuffle: 3 changed, 0 left alone, of 3" in done.stdout and "number: 1 changed, 2 left alone" in done.stdout
+    assert sum(r.extra["perturbed"]["label"] == "positive" for r in read_records(tmp_path / "bad.jsonl")) == 3
+    run("score", tmp_path / "bad.jsonl", "-m", "bleu,f1", "-o", tmp_path / "s.jsonl")
+    done = run("auc", tmp_path / "bad.jsonl", "--scores", tmp_path / "s.jsonl", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found = {(a["metric"], a["kind"]): a for a in json.loads(done.stdout)}
+    assert found["bleu", "shuffle"]["auc"] == 1.0 and found["f1", "shuffle"]["auc"] == 0.5
+    assert found["bleu", "all"]["positives"] == 3 and found["bleu", "all"]["negatives"] == 7
+
+
+def test_auc_counts_pairs():
+    rng = np.random.default_rng(0)
+    good, bad = rng.integers(0, 6, 40).astype(float), rng.integers(0, 6, 30).astype(float)
+    pairs = [(g > b) + 0.5 * (g == b) for g in good for b in bad]
+    assert auc(good, bad) == pytest.approx(sum(pairs) / len(pairs))
+
+
+def test_auc_interval_covers_and_bad_input_is_refused():
+    def records(n):
+        told = [
+            {"perturbed": {"of": str(i), "kind": k, "label": x}}
+            for i in range(n)
+            for k, x in (("original", "positive"), ("drop", "negative"))
+        ]
+        return [Record(str(i), extra=e) for i, e in enumerate(told)]
+
+    rng = np.random.default_rng(1)
+    inside = 0
+    for _ in range(60):
+        values = rng.normal(size=80)
+        values[::2] += 1.0
+        area = areas(records(40), {"m": values.tolist()}, draws=200)[0]
+        inside += area.low <= 0.7602 <= area.high  # Φ(1/√2), the true AUC of two normals one deviation apart
+    assert inside >= 51  # 57 of 60 expected
+    with pytest.raises(UsageError, match="quaestor perturb"):
+        areas([Record("1")], {"m": [1.0]})
+    assert areas(records(2), {"m": [1.0, None, 2.0, 0.0]})[0].left_out == 1
