@@ -204,11 +204,24 @@ def test_a_source_of_thirty_thousand_words_costs_no_more_questions():
 
 
 def test_lists_and_tables_are_asked_about_line_by_line():
-    from quaestor.models.passages import passages
+    from quaestor.text.passages import passages
 
     table = "\n".join(f"City{i}\t{i * 1000}" for i in range(200))
     assert all(len(table[a:b].split()) <= 120 for a, b in passages(table))
     assert run("questeval[filter=off]", "City3 .", table).evidence["source_questions"]["written"] == 32
+
+
+def test_of_a_long_source_only_the_passages_near_the_question_are_read():
+    filler = " ".join(f"The x{i} is quiet and very very dull ." for i in range(60))
+    source = f"{filler} Zoe met Boris . {filler}"
+    shared = models(asker=lambda r: (f"who met {r.answer}",))
+    found = run("questeval[part=precision]", "Zoe met Boris .", source, models_=shared)
+    texts = [r.text for r in shared.loaded["reader"].asked if len(r.text) > 100]
+    assert found.value == 1 and texts and all(len(t.split()) <= 160 and "Zoe met Boris" in t for t in texts)
+    for row in found.evidence["questions"]:
+        assert source[slice(*row["other_span"])] == row["answer"]
+    assert run("questeval[part=precision,near=0]", "Zoe met Boris .", source, models_=shared).value == 1
+    assert shared.loaded["reader"].asked[-1].text == source
 
 
 TABLE_4 = (

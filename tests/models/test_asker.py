@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quaestor.models.passages import passage_of, passages, sentences
+from quaestor.text.passages import passage_of, passages, sentences
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

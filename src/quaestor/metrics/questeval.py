@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from quaestor.errors import Unscored, UsageError
 from quaestor.metrics import register
 from quaestor.metrics.base import Metric, Score, param
-from quaestor.metrics.questeval_questions import Asked, Question, ask, place
+from quaestor.metrics.questeval_questions import Asked, Question, ask, place, read
 from quaestor.records import Record
-from quaestor.requests import Embed, Floats, Importance, Read, Reading, together
+from quaestor.requests import Embed, Floats, Importance, Reading, together
 from quaestor.text.answers import f1
 
 if TYPE_CHECKING:
@@ -78,19 +78,20 @@ class Questioning(Metric):
     }
     questions: int = param(16, "most answers asked about in a summary, spread evenly over it (0: all)")
     points: int = param(32, "most answers asked about in a source, spread evenly over it (0: all)")
+    near: int = param(2, "passages of about 80 words of a long text that are read for a question (0: all of it)")
     beams: int = param(1, "questions written for each answer; all variants count")
     filter: str = param(
         "exact", "round trip: keep a question if its own text gives the answer back, or half of it", CHECKS
     )
 
     def check(self) -> None:
-        if self.questions < 0 or self.points < 0 or self.beams < 1:
-            raise UsageError(f"{self.name}: questions and points must be 0 or more, beams 1 or more")
+        if min(self.questions, self.points, self.near) < 0 or self.beams < 1:
+            raise UsageError(f"{self.name}: questions, points and near must be 0 or more, beams 1 or more")
 
     async def made(self, text: str, where: str, form: str = "paper") -> Asked:
         """The questions of a text; Unscored when there is nothing to ask about, or no question stood the check."""
         most = self.questions if where == "summary" else self.points
-        asked = await ask(text, form=form, beams=self.beams, most=most, check=self.filter)
+        asked = await ask(text, form=form, beams=self.beams, most=most, check=self.filter, reads=self.near)
         if not asked.candidates:
             raise Unscored(f"no entity or noun in the {where} to ask about")
         if not asked.kept:
@@ -99,7 +100,7 @@ class Questioning(Metric):
 
     async def read(self, asked: Asked, text: str, direction: str) -> list[Verdict]:
         """What the other text says to each question."""
-        readings = await together(*[Read(q.question, text) for q in asked.kept])
+        readings = await together(*[read(q.question, text, self.near) for q in asked.kept])
         return [
             Verdict(direction, q, r, f1(r.answer, q.answer.text) if r.answer else 0.0)
             for q, r in zip(asked.kept, readings, strict=True)
@@ -107,20 +108,21 @@ class Questioning(Metric):
 
     def explain(self, evidence: Mapping[str, Any]) -> RenderableType:
         """A table for the terminal: what was asked in both directions, both answers, verdicts; the worst first."""
+        from rich.markup import escape
         from rich.table import Table
 
         order = {"contradicted": 0, "missing": 1, "supported": 2}
         parts = ", ".join(f"{k} {evidence[k]:.3f}" for k in ("precision", "recall") if evidence.get(k) is not None)
-        table = Table(title=f"{self} {parts}".strip(), title_justify="left")
+        table = Table(title=escape(f"{self} {parts}".strip()), title_justify="left")
         for column in ("asked of", "question", "its answer", "the other text", "weight", "verdict"):
-            table.add_column(column, justify="right" if column == "weight" else "left")
+            table.add_column(column, justify="right" if column == "weight" else "left", no_wrap=column == "verdict")
         for row in sorted(evidence["questions"], key=lambda q: (order[q["verdict"]], -q["weight"])):
             colour = {"contradicted": "red", "missing": "yellow", "supported": "green"}[row["verdict"]]
             table.add_row(
                 "summary" if row["direction"] == "precision" else "source",
-                row["question"],
-                row["answer"],
-                row["other"] or "—",
+                escape(row["question"]),
+                escape(row["answer"]),
+                escape(row["other"] or "—"),
                 f"{row['weight']:.2f}",
                 f"[{colour}]{row['verdict']}[/]",
             )

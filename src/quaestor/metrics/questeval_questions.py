@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from quaestor.requests import Ask, Parse, Parsed, Read, Span, together
+from quaestor.requests import Ask, Parse, Parsed, Read, Reading, Span, together
 from quaestor.text.answers import exact, f1, normalise
+from quaestor.text.passages import near
 
 LONGEST = 8
 """Words of an answer, at most."""
@@ -99,7 +100,26 @@ def spread(found: Sequence[Candidate], most: int) -> list[Candidate]:
     return [found[(2 * i + 1) * len(found) // (2 * most)] for i in range(most)]
 
 
-async def ask(text: str, *, form: str, beams: int, most: int, check: str) -> Asked:
+async def read(question: str, text: str, reads: int) -> Reading:
+    """What a text says to a question; of a long text, so many passages near the question are read (0: all of it)."""
+    spans = near(text, question, reads) if reads else []
+    if not spans or sum(b - a for a, b in spans) >= 0.9 * len(text.strip()):
+        return await Read(question, text)
+    reading = await Read(question, " ".join(text[a:b] for a, b in spans))
+    return replace(reading, span=_moved(reading.span, spans))
+
+
+def _moved(span: Span | None, spans: Sequence[Span]) -> Span | None:
+    """A place in joined passages as a place in the whole text; None if it lies across two of them."""
+    at = 0
+    for a, b in spans:
+        if span and at <= span[0] and span[1] <= at + b - a:
+            return span[0] - at + a, span[1] - at + a
+        at += b - a + 1
+    return None
+
+
+async def ask(text: str, *, form: str, beams: int, most: int, check: str, reads: int = 0) -> Asked:
     """Questions about a text: QG(T) of the paper §3.2. `check`: exact, overlap or off (the round trip)."""
     parsed = await Parse(text)
     found = candidates(text, parsed) if form == "paper" else code_candidates(text, parsed)
@@ -110,7 +130,7 @@ async def ask(text: str, *, form: str, beams: int, most: int, check: str) -> Ask
         pairs = list({q: (q, c) for q, c in reversed(pairs)}.values())[::-1]
     if check == "off":
         return Asked(tuple(Question(q, c, c.text) for q, c in pairs), len(found), len(pairs))
-    readings = await together(*[Read(q, text) for q, _ in pairs])
+    readings = await together(*[read(q, text, reads) for q, _ in pairs])
     kept = [
         Question(q, c, r.answer) for (q, c), r in zip(pairs, readings, strict=True) if returns(r.answer, c.text, check)
     ]

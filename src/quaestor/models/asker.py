@@ -16,8 +16,8 @@ from quaestor.models import cloze
 from quaestor.models.base import Model, ModelChoice
 from quaestor.models.branches import Branches
 from quaestor.models.checkpoints import find, need
-from quaestor.models.passages import passage_of, passages
 from quaestor.models.shipped import load_shipped
+from quaestor.text.passages import passage_of, passages
 
 LIMIT = 32
 """Most tokens of a question."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from quaestor.models.base import Model
-from quaestor.models.passages import sentences
+from quaestor.text.passages import sentences
 
 NAME = "cloze"
 AROUND = 20

@@ -18,9 +18,9 @@ from typing import Any, ClassVar
 from quaestor.errors import MissingModel
 from quaestor.models.base import Model, ModelChoice
 from quaestor.models.checkpoints import file_hash, find, need
-from quaestor.models.passages import passage_of, passages, sentences
 from quaestor.models.shipped import SHIPPED
 from quaestor.models.windows import COMMON
+from quaestor.text.passages import passage_of, passages, sentences
 
 FILE = "weights.json"
 LEAD = 3

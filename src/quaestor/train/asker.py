@@ -20,8 +20,8 @@ from quaestor.errors import UsageError
 from quaestor.models.asker import passage_ids, target_ids, wish_ids
 from quaestor.models.base import ModelChoice
 from quaestor.models.checkpoints import find, need
-from quaestor.models.passages import passage_of, passages
 from quaestor.models.shipped import save_shipped
+from quaestor.text.passages import passage_of, passages
 from quaestor.train.examples import Example, read_squad
 from quaestor.train.loop import Plan, Run, Trainer, fit, load_checkpoint, write_card
 from quaestor.train.lora import adapt

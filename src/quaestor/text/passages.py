@@ -1,8 +1,11 @@
-"""Cutting a text into passages of whole sentences: what the asker reads at once."""
+"""Cutting a text into passages of whole sentences, and finding those that a question is about."""
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
+from functools import lru_cache
 
 from quaestor.requests import Span
 
@@ -46,3 +49,25 @@ def passage_of(text: str, start: int, spans: list[Span]) -> str:
     """The passage in which position `start` falls (the last one that begins before it)."""
     begin, end = next(((a, b) for a, b in reversed(spans) if a <= start), spans[0] if spans else (0, len(text)))
     return text[begin:end]
+
+
+@lru_cache(maxsize=512)
+def _indexed(text: str, words: int) -> tuple[list[Span], list[frozenset[str]], Counter[str]]:
+    spans = passages(text, words)
+    stems = [_stems(text[a:b]) for a, b in spans]
+    return spans, stems, Counter(stem for each in stems for stem in each)
+
+
+def _stems(text: str) -> frozenset[str]:
+    """Words in lower case, cut to six letters so that inflections meet."""
+    return frozenset(w[:6] for w in re.findall(r"\w+", text.lower()))
+
+
+def near(text: str, question: str, most: int, words: int = 80) -> list[Span]:
+    """The `most` passages of a text that share most with a question, rare words counting more, in text order."""
+    spans, stems, holding = _indexed(text, words)
+    if len(spans) <= most:
+        return spans
+    asked = sorted(_stems(question))
+    shared = [sum(math.log(len(spans) / holding[w]) for w in asked if w in each) for each in stems]
+    return [spans[i] for i in sorted(sorted(range(len(spans)), key=lambda i: (-shared[i], i))[:most])]
