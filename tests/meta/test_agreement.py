@@ -83,13 +83,13 @@ def test_z_filter_drops_the_farthest_and_at_most_five() -> None:
 
 
 def test_rank_pairs_count_only_clear_gaps_and_ties_are_no_match() -> None:
-    human = [5, 1, 4, 3, 1, 5, 1, 4.5]
+    human = [3, 1, 4, 3, 1, 5, 1, 4.5]
     scores = [0.9, 0.1, 0.5, 0.9, 0.7, 0.2, 0.3, 0.3]
     found = rank_pair_accuracy(human, scores, ["a", "a", "b", "b", "c", "c", "d", "d"])
     assert (found.n, found.ties) == (3, 1)
     assert found.value == pytest.approx(1 / 3)
     assert rank_pair_accuracy([1, 2], [1, 2], ["a", "a"]).reason == (
-        "no two outputs of a group differ by more than 2 in rating"
+        "no two outputs of a group differ by 2 or more in rating"
     )
     with pytest.raises(UsageError, match="lengths must be equal"):
         rank_pair_accuracy([1], [1, 2], ["a"])
