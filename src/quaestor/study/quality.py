@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quaestor.study.folder import Study
+from quaestor.study.signed_rank import signed_rank
 from quaestor.study.sittings import Sitting, by_rater
 
 
@@ -47,20 +47,6 @@ def control_pairs(study: Study, sitting: Sitting, kind: str, pairs: str = "ratin
     return found
 
 
-def wilcoxon_above(pairs: NDArray[np.float64]) -> float:
-    """One-sided p of the signed-rank test that the first of each pair is the larger; equal pairs are left out.
-
-    A rater who never makes a difference has p = 1.
-    """
-    gaps = pairs[:, 0] - pairs[:, 1]
-    gaps = gaps[gaps != 0]
-    if not len(gaps):
-        return 1.0
-    from scipy.stats import wilcoxon
-
-    return float(wilcoxon(gaps, alternative="greater").pvalue)
-
-
 def judge_rater(study: Study, rater: str, sittings: Sequence[Sitting]) -> Verdict:
     """The protocol's filter on all submitted tasks of one rater (QAScore, section 4.2)."""
     how = study.protocol.filter.pairs
@@ -76,7 +62,7 @@ def judge_rater(study: Study, rater: str, sittings: Sequence[Sitting]) -> Verdic
     elif not len(bad):
         passed, reason = False, "no submitted task with bad references"
     else:
-        p = wilcoxon_above(bad)
+        p = signed_rank(bad[:, 0] - bad[:, 1])
         passed = p < study.protocol.filter.alpha
     return Verdict(rater, len(sittings), len(bad), p, passed, reason, len(repeats), gap, r)
 

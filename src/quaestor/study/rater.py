@@ -198,7 +198,8 @@ class RaterPages:
         back = form.get("go") == "back"
         if quiet and "go" not in form:
             return JSONResponse({"saved": True})
-        if not back and len(answers) < len(self.study.protocol.criteria):
+        partly = not back and len(answers) < len(self.study.protocol.criteria)
+        if partly and place - 1 in await run_in_threadpool(self.store.missing, held.id):
             if quiet:
                 return JSONResponse({"saved": True, "incomplete": True})
             return await self._item_page(request, held, place, 422)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from quaestor.study.agreement import rating_matrix
 from quaestor.study.folder import Study
+from quaestor.study.signed_rank import signed_rank
 from quaestor.study.sittings import Sitting
 
 Array = NDArray[np.float64]
@@ -168,7 +169,7 @@ def compare_systems(table: Table, order: Sequence[int]) -> tuple[list[Comparison
 
     Signed-rank test on the passages that both systems have; rank-sum test where fewer than six are shared.
     """
-    from scipy.stats import mannwhitneyu, wilcoxon
+    from scipy.stats import mannwhitneyu
 
     from quaestor.meta.significance import clusters, holm
 
@@ -179,9 +180,7 @@ def compare_systems(table: Table, order: Sequence[int]) -> tuple[list[Comparison
             both = np.isfinite(means[:, i]) & np.isfinite(means[:, j])
             gaps = means[both, i] - means[both, j]
             if len(gaps) >= 6:
-                p, n, test = 1.0, len(gaps), "signed-rank"
-                if np.any(gaps != 0):
-                    p = float(wilcoxon(gaps).pvalue)
+                p, n, test = signed_rank(gaps, two_sided=True), len(gaps), "signed-rank"
             else:
                 own = [means[np.isfinite(means[:, k]), k] for k in (i, j)]
                 p, n, test = float(mannwhitneyu(*own).pvalue), min(map(len, own)), "rank-sum"

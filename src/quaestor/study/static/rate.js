@@ -129,7 +129,7 @@
     }
     const answers = read();
     write({ ...answers, ...fields });
-    waiting = { go };
+    waiting = { ...fields, go };
     say("Saving …");
     queue();
   });
