@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from quaestor.adapters import rows_from_lists
@@ -35,7 +36,6 @@ class QuaestorMetric(Metric):
         super().__init__(**options)
         self.metric = parse_metric(spec)
         self.models = models
-        self.higher_is_better = self.metric.higher_is_better
         self.total: Any
         self.counted: Any
         self.counts: Any
@@ -52,8 +52,8 @@ class QuaestorMetric(Metric):
         if self.metric.roles_needed() or isinstance(self.metric, CorpusMetric):
             return 0
         example = {"id": "example", **self.metric.example}
-        outcome = score([example], self.metric).outcomes[0]
-        found = outcome.scores.get(str(self.metric))
+        as_shown = replace(self.metric, judge="") if hasattr(self.metric, "judge") else self.metric  # type: ignore[call-arg]
+        found = score([example], as_shown).outcomes[0].scores.get(str(as_shown))
         return len(found.counts) if found else 0
 
     def update(self, predictions: Sequence[str], references: Sequence[Any] | None = None, **columns: Any) -> None:
