@@ -52,6 +52,23 @@ def test_a_draw_is_the_coefficient_of_the_repeated_records(name: str) -> None:
         assert drawn[b, m, 0] == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.parametrize("name", SCIPY)
+def test_values_that_change_from_draw_to_draw(name: str) -> None:
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(4, 12, 2)), rng.normal(size=(4, 12, 1))
+    times = rng.multinomial(12, np.full(12, 1 / 12), size=4)
+    drawn = weighted.per_draw(x, y, times.astype(float), name)
+    for b, m in itertools.product(range(4), range(2)):
+        column, rating = np.repeat(x[b, :, m], times[b]), np.repeat(y[b, :, 0], times[b])
+        if name == "kendall-c":  # scipy's m counts the distinct values of this draw, ours all units
+            distinct = (times[b] > 0).sum()
+            assert drawn[b, m, 0] * (12 - 1) / 12 * distinct / (distinct - 1) == pytest.approx(
+                SCIPY[name](column, rating)
+            )
+        else:
+            assert drawn[b, m, 0] == pytest.approx(SCIPY[name](column, rating), abs=1e-9)
+
+
 def test_kendall_influence_is_the_derivative_by_the_weights() -> None:
     rng = np.random.default_rng(4)
     x, y = rng.integers(0, 6, size=(30, 1)).astype(float), rng.integers(0, 4, size=(30, 1)).astype(float)

@@ -171,7 +171,7 @@ class RankPairs(NamedTuple):
 
 def rank_pair_accuracy(human: Any, scores: Any, groups: Sequence[Hashable], gap: float = 2.0) -> RankPairs:
     """The win-lose match of KPQA Table 7: pairs within a group whose ratings differ by `gap` or more (the paper says
-    "greater than 2", but its 93 pairs are these), and the share that the metric orders the same way. Wilson's 95 % interval."""
+    "greater than 2", but its 93 pairs are these), and the share the metric orders the same way. Wilson's interval."""
     rating, score = np.asarray(human, dtype=np.float64), np.asarray(scores, dtype=np.float64)
     if not len(rating) == len(score) == len(groups):
         raise UsageError(f"{len(rating)} ratings, {len(score)} scores and {len(groups)} groups: lengths must be equal")

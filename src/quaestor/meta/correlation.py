@@ -189,35 +189,46 @@ def _system(x: Array, y: Array, rows: Ints, samples: Resamples, names: tuple[str
     size = member.sum(axis=0)[:, None]
     mean_x, mean_y = member.T @ x / size, member.T @ y / size
     weights = samples.weights[:, rows]
-    label = np.array([int(np.flatnonzero(system == s)[0]) for s in range(n)])
-    times = samples.systems[:, samples.system_of[rows[label]]]
+    first = np.array([int(np.flatnonzero(system == s)[0]) for s in range(n)])
+    times = samples.systems[:, samples.system_of[rows[first]]]
     values = {name: _values(mean_x, mean_y, name) for name in names if name != "accuracy"}
-    draws = {name: np.full((len(weights), x.shape[1], y.shape[1]), np.nan) for name in names}
     calibrated = calibrated_accuracy(mean_x, mean_y, all_pairs(n))
-    for b, w in enumerate(weights):
-        share = member * w[:, None]
-        mass = share.sum(axis=0)
-        here = mass > 0
-        if here.sum() < FEWEST:
-            continue
-        bx, by = (share.T @ x)[here] / mass[here, None], (share.T @ y)[here] / mass[here, None]
-        for name in names:
-            if name == "accuracy":
-                draws[name][b] = _accuracy_at(bx, by, calibrated.epsilon, times[b, here])
-            else:
-                draws[name][b] = _small(name, bx, by, times[None, b, here])[0]
     if "accuracy" in names:
         values["accuracy"] = calibrated.value
+    draws = {name: np.empty((len(weights), x.shape[1], y.shape[1])) for name in names}
+    step = max(1, 4_000_000 // (n * n * (x.shape[1] + y.shape[1]) + len(rows) * n))
+    for start in range(0, len(weights), step):
+        part = slice(start, start + step)
+        share = weights[part, :, None] * member
+        mass = share.sum(axis=1)
+        here = mass > 0
+        divide = np.where(here, mass, 1.0)[:, :, None]
+        bx, by = np.matmul(share.transpose(0, 2, 1), x) / divide, np.matmul(share.transpose(0, 2, 1), y) / divide
+        count = times[part] * here
+        enough = (here.sum(axis=1) >= FEWEST)[:, None, None]
+        for name in names:
+            drawn = (
+                _accuracy_at(bx, by, calibrated.epsilon, count)
+                if name == "accuracy"
+                else weighted.per_draw(bx, by, count, name)
+            )
+            draws[name][part] = np.where(enough, drawn, np.nan)
     return n, values, draws, calibrated.epsilon
 
 
 def _accuracy_at(x: Array, y: Array, epsilon: Array, times: Array) -> Array:
-    """Pairwise accuracy with a given tie threshold."""
-    i, j = np.triu_indices(len(x), 1)
-    dx, sy = (x[i] - x[j])[:, :, None], np.sign(y[i] - y[j])[:, None, :]
-    right = np.where(np.abs(dx) <= epsilon, sy == 0, np.sign(dx) == sy)
-    weight = times[i] * times[j]
-    return np.asarray(np.tensordot(weight, right, axes=1) / max(weight.sum(), 1e-12))
+    """Pairwise accuracy in every draw (first axis) with a given tie threshold."""
+    i, j = np.triu_indices(x.shape[1], 1)
+    pairs = times[:, i] * times[:, j]
+    pairs = pairs / np.maximum(pairs.sum(axis=1, keepdims=True), 1e-12)
+    difference, truth = x[:, i] - x[:, j], np.sign(y[:, i] - y[:, j])
+    out = np.empty((len(x), x.shape[2], y.shape[2]))
+    for m in range(x.shape[2]):
+        for d in range(y.shape[2]):
+            gap = difference[:, :, m]
+            right = np.where(np.abs(gap) <= epsilon[m, d], truth[:, :, d] == 0, np.sign(gap) == truth[:, :, d])
+            out[:, m, d] = (pairs * right).sum(axis=1)
+    return out
 
 
 def _small(name: str, x: Array, y: Array, weights: Array) -> Array:

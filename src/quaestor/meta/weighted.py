@@ -75,6 +75,36 @@ def kendall(x: Array, y: Array, weights: Array, variant: str = "b") -> Array:
     return _ratio(conc, (pairs @ sign_x**2)[:, :, None], (pairs @ sign_y**2)[:, None, :])
 
 
+def per_draw(x: Array, y: Array, times: Array, name: str) -> Array:
+    """A coefficient of values that differ from draw to draw, such as system means over resampled items.
+
+    x and y are draws × units × columns; `times` (draws × units) says how often each unit counts."""
+    if name == "pearson":
+        return _moments(x, y, times)
+    sign_x, sign_y = np.sign(x[:, :, None] - x[:, None]), np.sign(y[:, :, None] - y[:, None])  # draws × i × j × columns
+    if name == "spearman":
+        rank_x, rank_y = np.einsum("bj,bijm->bim", times, sign_x), np.einsum("bj,bijd->bid", times, sign_y)
+        return _moments(rank_x / 2, rank_y / 2, times)
+    pairs = times[:, :, None] * times[:, None] / 2
+    weighted_x = (sign_x * pairs[..., None]).reshape(len(x), -1, x.shape[2])
+    conc = np.matmul(weighted_x.transpose(0, 2, 1), sign_y.reshape(len(y), -1, y.shape[2]))
+    if name == "kendall-c":
+        return _tau_c(conc, times.sum(axis=1)[:, None, None], np.full(conc.shape[1:], float(x.shape[1])))
+    all_x, all_y = np.einsum("bij,bijm->bm", pairs, sign_x**2), np.einsum("bij,bijd->bd", pairs, sign_y**2)
+    return _ratio(conc, all_x[:, :, None], all_y[:, None])
+
+
+def _moments(x: Array, y: Array, times: Array) -> Array:
+    total = np.maximum(times.sum(axis=1), _FLAT)[:, None, None]
+    w = times[:, :, None]
+    x, y = x - (w * x).sum(axis=1, keepdims=True) / total, y - (w * y).sum(axis=1, keepdims=True) / total
+    cov = np.matmul((w * x).transpose(0, 2, 1), y)
+    scale_x, scale_y = np.abs(x).max(axis=(0, 1)) ** 2 + 1e-300, np.abs(y).max(axis=(0, 1)) ** 2 + 1e-300
+    var_x, var_y = (w * x**2).sum(axis=1) / scale_x, (w * y**2).sum(axis=1) / scale_y
+    scale = np.sqrt(scale_x[:, None] * scale_y[None, :])
+    return _ratio(cov / scale, var_x[:, :, None], var_y[:, None])
+
+
 def kendall_influence(x: Array, y: Array, variant: str = "b") -> tuple[Array, Array]:
     """Kendall's tau (metrics × dimensions) and each record's influence on it (records × metrics × dimensions).
 
