@@ -62,6 +62,14 @@ def test_scores_join_by_id_and_system_in_any_order(tmp_path: Path) -> None:
     assert (by["mine"]["kind"], by["peer"]["kind"], by["mine"]["n"]) == ("metric", "peer", 30)
 
 
+def test_scores_in_csv_join_too(tmp_path: Path) -> None:
+    rows = rated(30)
+    lines = ["id,system,scores.mine", *(f"{r['id']},{r['system']},{k % 7 / 7}" for k, r in enumerate(rows))]
+    (tmp_path / "s.csv").write_text("\n".join(lines), encoding="utf-8")
+    file, as_lines = write(tmp_path / "r.jsonl", rows), write(tmp_path / "s.jsonl", scored(rows))
+    assert found(file, "--scores", tmp_path / "s.csv")["rows"] == found(file, "--scores", as_lines)["rows"]
+
+
 def test_missing_and_foreign_lines_are_counted(tmp_path: Path) -> None:
     rows = rated(30)
     lines = [*scored(rows, keep=25), {"id": "stranger", "system": "s0", "scores": {"mine": 1}}]

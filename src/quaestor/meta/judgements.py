@@ -139,8 +139,27 @@ def join_scores(table: Judgements, path: str | Path) -> Judgements:
 
 
 def score_lines(path: str | Path) -> Iterable[tuple[int, dict[str, Any]]]:
-    """The checked lines of an output of `quaestor score`, with their numbers."""
+    """The checked lines of an output of `quaestor score` (JSONL, CSV or Parquet), with their numbers."""
+    if Path(path).suffix.lower() in (".csv", ".tsv", ".parquet"):
+        return _flat_lines(Path(path))
     return ((number, _parse(line, f"{path}:{number}")) for number, line in _lines(path))
+
+
+def _flat_lines(path: Path) -> Iterable[tuple[int, dict[str, Any]]]:
+    """Rows of a table, in which {scores: {bleu: 1}} is the column scores.bleu."""
+    from quaestor.formats import READERS
+
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file")
+    for number, row in READERS[path.suffix.lower()](path):
+        scores = {k[7:]: v for k, v in row.items() if k.startswith("scores.")} if isinstance(row, dict) else {}
+        if not isinstance(row, dict) or "id" not in row or not scores:
+            raise UsageError(f"{path}:{number}: not a line of `quaestor score` (needs id and columns scores.METRIC)")
+        try:
+            given = {k: float(v) for k, v in scores.items() if v not in (None, "")}
+        except ValueError:
+            raise UsageError(f"{path}:{number}: a score is not a number: {scores}") from None
+        yield number, {"id": row["id"], "system": row.get("system"), "scores": given}
 
 
 def _places(table: Judgements) -> dict[tuple[str, str | None], int]:
