@@ -46,12 +46,15 @@ def print_list() -> None:
     from rich.console import Console
     from rich.table import Table
 
+    console = Console()
+    if not console.is_terminal:  # in a pipe every metric stays on one line
+        console = Console(width=400)
     table = Table(box=None, show_header=True, pad_edge=False)
     for column in ("metric", "judges", "models", "what it says"):
-        table.add_column(column)
+        table.add_column(column, overflow="fold")
     for name, cls in all_metrics().items():
-        table.add_row(name, ", ".join(cls.judges), ", ".join(cls.roles) or "–", cls.description())
-    Console().print(table)
+        table.add_row(name, " ".join(cls.judges), " ".join(cls.roles) or "–", cls.description())
+    console.print(table)
 
 
 def print_card(cls: type[Metric]) -> None:

@@ -82,6 +82,8 @@ class Metric(ABC):
     def judged(self, record: Record) -> str:
         """Which text of the record is judged: the `judge` parameter, the record's own field, or what it has."""
         wanted = getattr(self, "judge", "") or record.judge
+        if record.judge and wanted != record.judge:  # the references are of what the record judges
+            raise Unscored(f"judge={wanted}, but this record judges {record.judge}")
         if not wanted:
             wanted = self.judges[0] if len(self.judges) == 1 else record.guess_judge()
         if wanted not in self.judges:
