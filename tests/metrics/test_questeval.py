@@ -139,6 +139,14 @@ def test_summaqa_and_qags():
     assert run("qags", SUMMARY, SOURCE).value == pytest.approx(1 / 2)
 
 
+def test_answers_are_whole_words_once_each():
+    from quaestor.metrics.questeval_questions import candidates
+    from quaestor.requests import Parse
+
+    text = "Anna-Maria saw dogs . Bert saw dogs ."
+    assert [c.text for c in candidates(text, parse(Parse(text)))] == ["dogs", "Bert"]
+
+
 def test_beams_ask_all_variants():
     variants = models(asker=lambda r: tuple(f"who{'o' * i} {r.answer}" for i in range(r.beams)))
     found = run("questeval[beams=3,part=precision]", SUMMARY, SOURCE, models_=variants)

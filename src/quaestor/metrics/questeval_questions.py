@@ -80,7 +80,9 @@ def candidates(text: str, parsed: Parsed) -> list[Candidate]:
     spans = sorted([*_entity_spans(parsed), *_phrase_spans(parsed)], key=lambda s: (s[0], s[2] == "noun", s[1]))
     for candidate in _texts(text, parsed, spans):
         key = normalise(candidate.text)
-        if key:
+        end = candidate.start + len(candidate.text)
+        inside = "-" in (text[max(candidate.start - 1, 0) : candidate.start], text[end : end + 1])
+        if key and not inside:  # the 0 of "0-0" is no answer
             found.setdefault(key, candidate)
     return list(found.values())
 
