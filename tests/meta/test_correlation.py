@@ -156,6 +156,13 @@ def test_gaps_are_left_out_per_metric_and_counted() -> None:
         assert found.values["spearman"][m, 0] == pytest.approx(expected, abs=1e-9)
 
 
+def test_one_group_or_item_has_a_value_but_no_interval() -> None:
+    found = correlate(table(items=1, systems=8), "group", draws=50)
+    assert np.isfinite(found.values["pearson"]).all() and (found.n == 1).all()
+    assert np.isnan(found.low["pearson"]).all() and np.isnan(found.high["kendall-b"]).all()
+    assert np.isnan(correlate(table(items=2, systems=8), draws=50).low["pearson"]).all()
+
+
 def test_unequal_lists_and_unknown_names_are_refused() -> None:
     with pytest.raises(UsageError, match="same length"):
         coefficient([1, 2, 3], [1, 2])

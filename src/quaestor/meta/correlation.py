@@ -109,9 +109,11 @@ def correlate(
                 continue
             x, y = table.scores[np.ix_(rows, np.array(ms))], table.human[np.ix_(rows, np.array(ds))]
             n[at], block, block_draws, epsilon[at] = run(x, y, rows, samples, coefficients)
+            drawn_from = len(np.unique((samples.item_of if kind == "items" else samples.system_of)[rows]))
+            few = np.broadcast_to(np.minimum(n[at], drawn_from) < FEWEST, n[at].shape)  # too few to tell a spread
             for name in coefficients:
                 values[name][at] = block[name]
-                drawn[name][:, at[0], at[1]] = block_draws[name]
+                drawn[name][:, at[0], at[1]] = np.where(few, np.nan, block_draws[name])
     joined = {name: tuple(Part(drawn[name], units) for units, drawn in parts) for name in coefficients}
     low, high = {}, {}
     for name in coefficients:
