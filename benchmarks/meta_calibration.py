@@ -1,6 +1,6 @@
 """Do the tests and intervals of quaestor meta keep their promises? Simulations under a known truth.
 
-    python benchmarks/meta_calibration.py [--runs 4000]
+    python benchmarks/meta_calibration.py [--runs 4000] [--part tests|levels|others]
 
 Under a true null the share of p < .05 should be 5 ± 1 %; 95 % intervals should cover the truth in 95 ± 2 % of the runs.
 Prints one line per claim with the number of runs; exit code 1 if a share lies outside by more than 3 standard errors.
@@ -181,13 +181,17 @@ def other_cover(runs: int) -> Iterator[tuple[str, list[bool]]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=4000)
-    runs = parser.parse_args().runs
+    parser.add_argument("--part", choices=["tests", "levels", "others"], help="only these simulations")
+    given = parser.parse_args()
+    runs = given.runs
     start, bad = time.time(), 0
-    for title, wanted, slack, part in (
-        ("share of p < .05 under a true null", 0.05, 0.01, null_tests),
-        ("coverage of 95 % intervals", 0.95, 0.02, interval_cover),
-        ("coverage of 95 % intervals", 0.95, 0.02, other_cover),
+    for name, title, wanted, slack, part in (
+        ("tests", "share of p < .05 under a true null", 0.05, 0.01, null_tests),
+        ("levels", "coverage of 95 % intervals of correlations", 0.95, 0.02, interval_cover),
+        ("others", "coverage of 95 % intervals of alpha and powered means", 0.95, 0.02, other_cover),
     ):
+        if given.part not in (None, name):
+            continue
         print(f"{title} (wanted {wanted:.0%} ± {slack:.0%})")
         for name, outcomes in part(runs):
             share, n = float(np.mean(outcomes)), len(outcomes)
