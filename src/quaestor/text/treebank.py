@@ -38,9 +38,11 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_CLITIC = re.compile(r"(.+?)(n't|'(?:s|m|d|ll|re|ve))$")
+_CLITIC = re.compile(r"(.+?)('d)?(n't|'(?:s|m|d|ll|re|ve))$")
 _JOINED = {"cannot": ("can", "not"), "gonna": ("gon", "na"), "wanna": ("wan", "na"), "gotta": ("got", "ta"),
-           "gimme": ("gim", "me"), "lemme": ("lem", "me")}  # fmt: skip
+           "gimme": ("gim", "me"), "lemme": ("lem", "me"),
+    "'tis": ("'t", "is"),
+    "'twas": ("'t", "was")}  # fmt: skip
 
 
 def _cut(piece: str) -> Tokens:
@@ -51,7 +53,7 @@ def _cut(piece: str) -> Tokens:
         if token in _JOINED:
             tokens += _JOINED[token]
         elif clitic := _CLITIC.match(token):
-            tokens += clitic.groups()
+            tokens += filter(None, clitic.groups())
         elif token == "." and tokens and tokens[-1] in _ABBREVIATED:
             tokens[-1] += "."
         elif token not in _DROPPED and not token.startswith("--") and not token.startswith(".."):
