@@ -60,6 +60,20 @@ def test_incomplete_items_and_tasks_are_pointed_out(sqlite_store: Store) -> None
     assert "19 of 20 items still need a rating" in rater.page.text
 
 
+def test_a_rater_who_comes_back_late_goes_on_or_is_told(sqlite_store: Store) -> None:
+    rater = Visitor(sqlite_store)
+    task = rater.join()
+    csrf = rater.csrf
+    answers = {"csrf": csrf, "go": "next", **rater.answers()}
+    sqlite_store.expire(now=10**11)
+    assert rater.post(f"{task}/1", answers).url.path == f"{task}/2"  # the place was still free
+    sqlite_store.expire(now=10**11)
+    for _ in range(12):
+        Visitor(sqlite_store, rater.app).join()
+    assert "given to somebody else" in rater.post(f"{task}/2", answers).text and rater.page.status_code == 410
+    assert rater.get(f"{task}/2").status_code == 410
+
+
 def test_saving_in_the_background(sqlite_store: Store) -> None:
     rater = Visitor(sqlite_store)
     rater.join()

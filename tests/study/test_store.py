@@ -10,10 +10,11 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.exc import DBAPIError
 
 from quaestor.errors import UsageError
+from quaestor.study.database import Closed
 from quaestor.study.folder import load_study
 from quaestor.study.schema import assignments, raters, ratings
 from quaestor.study.sittings import collect
-from quaestor.study.store import Arrival, Assignment, Closed, NoTask, Store
+from quaestor.study.store import Arrival, Assignment, NoTask, Store
 from tests.study.conftest import MakeStudy
 
 
@@ -104,6 +105,29 @@ def test_ratings_are_append_only(store: Store) -> None:
     for statement in (update(ratings).values(value=99), delete(ratings)):
         with pytest.raises(DBAPIError, match="append-only"), store._writing() as connection:
             connection.execute(statement)
+
+
+def test_writes_of_many_raters_at_once_are_all_kept_and_refusals_hurt_nobody(store: Store) -> None:
+    held = [store.assign(person(f"r{k}")) for k in range(12)]
+    rate_all(store, held[0])
+    store.submit(held[0].id, "")
+    refused = []
+
+    def work(one: Assignment) -> None:
+        for place in range(20):
+            try:
+                store.rate(one.id, place, {"relevancy": place, "answerability": 5})
+            except Closed:
+                refused.append(place)
+
+    threads = [threading.Thread(target=work, args=(one,)) for one in held]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(refused) == list(range(20))
+    for one in held[1:]:
+        assert store.current(one.id) == {place: {"relevancy": place, "answerability": 5} for place in range(20)}
 
 
 def test_a_submitted_task_cannot_be_changed(store: Store) -> None:

@@ -12,10 +12,11 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from quaestor.study.arrivals import COOKIE, BadLink, Visitor, recognise
+from quaestor.study.database import Closed
 from quaestor.study.folder import QUALIFICATION, Study
 from quaestor.study.pages import Pages
 from quaestor.study.security import Signer, same
-from quaestor.study.store import Assignment, Closed, NoTask, Store
+from quaestor.study.store import Assignment, NoTask, Store
 
 NAMES = {
     "context": "Passage",
@@ -25,6 +26,7 @@ NAMES = {
     "reference": "Reference",
 }
 FEEDBACK_LIMIT = 4000
+REMEMBERED = 5000
 
 
 def highlighted(context: str, answer: str) -> tuple[str, str, str]:
@@ -56,6 +58,7 @@ class RaterPages:
 
     def __init__(self, study: Study, store: Store, signer: Signer, pages: Pages) -> None:
         self.study, self.store, self.signer, self.pages = study, store, signer, pages
+        self._seen: dict[str, Assignment] = {}
 
     def routes(self) -> list[Route]:
         return [
@@ -146,16 +149,20 @@ class RaterPages:
         return RedirectResponse(f"/t/{request.path_params['link']}/{where}", 303)
 
     async def item(self, request: Request) -> Response:
-        held = await self._held(request)
-        closed = self._closed(request, held)
+        posted = request.method == "POST"
+        # Saving looks at the state of the task itself; what else is needed of it never changes.
+        known = self._seen.get(request.path_params["link"]) if posted else None
+        held = known or await self._held(request)
         place = request.path_params["place"]
         if held is None or not 1 <= place <= len(held.order):
             return self._nowhere()
-        if request.method == "POST":
+        if len(self._seen) > REMEMBERED:
+            self._seen.clear()
+        self._seen[request.path_params["link"]] = held
+        request.scope.setdefault("state", {})["framed"] = held.platform["source"] == "mturk"
+        if posted:
             return await self._save(request, held, place)
-        if closed is not None:
-            return closed
-        return await self._item_page(request, held, place)
+        return self._closed(request, held) or await self._item_page(request, held, place)
 
     async def _item_page(self, request: Request, held: Assignment, place: int, status: int = 200) -> Response:
         given = await run_in_threadpool(self.store.current, held.id)
@@ -188,13 +195,16 @@ class RaterPages:
                     answers[criterion.name] = criterion.parse(form[criterion.name])
         except ValueError as wrong:
             return self._refused(quiet, 422, str(wrong))
+        item = held.order[place - 1]
         try:
-            await run_in_threadpool(self.store.rate, held.id, held.order[place - 1], answers)
+            await run_in_threadpool(self.store.rate, held.id, item, answers)
         except Closed:
-            if quiet:
-                return JSONResponse({"saved": False, "closed": True}, 409)
-            closed = self._closed(request, await run_in_threadpool(self.store.assignment, held.id))
-            return closed or self._over()
+            now = await self._held(request)  # takes an expired task up again when its place is still free
+            if now is None or now.state != "open":
+                if quiet:
+                    return JSONResponse({"saved": False, "closed": True}, 409)
+                return self._closed(request, now) or self._over()
+            await run_in_threadpool(self.store.rate, held.id, item, answers)
         back = form.get("go") == "back"
         if quiet and "go" not in form:
             return JSONResponse({"saved": True})

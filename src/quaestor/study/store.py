@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import json
 import secrets
-import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Select, and_, exists, func, insert, select, text, update
+from sqlalchemy import Select, and_, exists, func, insert, select, update
 from sqlalchemy.engine import Connection, Row
 from sqlalchemy.exc import OperationalError
 
 from quaestor.errors import UsageError
+from quaestor.study.database import Closed, Database
 from quaestor.study.folder import QUALIFICATION, Study
-from quaestor.study.schema import assignments, facts, metadata, open_engine, raters, ratings, tasks
+from quaestor.study.schema import assignments, facts, metadata, raters, ratings, tasks
 
 CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # no 0/O, 1/I
-_LOCK = 0x7175616573746F72  # "quaestor": serialises the handing out of tasks on PostgreSQL
 
 
 class NoTask(Exception):
     """There is nothing to do for this rater now; the message is for them."""
-
-
-class Closed(Exception):
-    """The task was submitted or went back to the pool; nothing more can be rated in it."""
 
 
 @dataclass(frozen=True)
@@ -66,37 +60,15 @@ class Store:
     def __init__(self, study: Study, url: str | None = None) -> None:
         self.study = study
         self.url = url or study.default_database
-        self._engine = open_engine(self.url)
-        self._writer = self._engine.execution_options(writes=True)
-        self._sqlite = self._engine.dialect.name == "sqlite"
-        # SQLite has one writer: waiting in line here is fairer and faster than its busy polling.
-        self._line: Any = threading.Lock() if self._sqlite else None
+        self._database = Database(self.url)
+        self.reading, self._writing = self._database.reading, self._database.writing
         try:
             self._prepare()
         except OperationalError as error:
             raise UsageError(f"cannot open the database: {str(error.orig).strip().splitlines()[0]}") from None
 
     def close(self) -> None:
-        self._engine.dispose()
-
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        with self._engine.connect() as connection:
-            yield connection
-
-    @contextmanager
-    def _writing(self, alone: bool = False) -> Iterator[Connection]:
-        """A transaction; `alone`: no other process hands out tasks meanwhile."""
-        if self._line is not None:
-            self._line.acquire()
-        try:
-            with self._writer.begin() as connection:
-                if alone and not self._sqlite:
-                    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-                yield connection
-        finally:
-            if self._line is not None:
-                self._line.release()
+        self._database.close()
 
     def _prepare(self) -> None:
         with self._writing(alone=True) as connection:
@@ -248,30 +220,32 @@ class Store:
 
     def rate(self, name: str, item: int, answers: Mapping[str, int], now: float | None = None) -> None:
         """Keep ratings of one item; on disk when this returns. What has not changed is not written again."""
-        now = time.time() if now is None else now
-        with self._writing() as connection:
-            self._open(connection, name, now)
-            before = _latest(connection, name, item).get(item, {})
-            rows = [
-                {
-                    "assignment": name,
-                    "item": item,
-                    "criterion": criterion,
-                    "answer": answer,
-                    "value": self.study.protocol.criterion(criterion).value(answer),
-                    "at": now,
-                }
-                for criterion, answer in answers.items()
-                if before.get(criterion) != answer
-            ]
-            if rows:
-                connection.execute(insert(ratings), rows)
-            expires = now + 60 * self.study.protocol.task.minutes
-            connection.execute(update(assignments).where(assignments.c.id == name).values(expires=expires))
+        at = time.time() if now is None else now
+        self._database.together(lambda connection: self._rate(connection, name, item, answers, at))
+
+    def _rate(self, connection: Connection, name: str, item: int, answers: Mapping[str, int], now: float) -> None:
+        self._open(connection, name, now)
+        before = _latest(connection, name, item).get(item, {})
+        rows = [
+            {
+                "assignment": name,
+                "item": item,
+                "criterion": criterion,
+                "answer": answer,
+                "value": self.study.protocol.criterion(criterion).value(answer),
+                "at": now,
+            }
+            for criterion, answer in answers.items()
+            if before.get(criterion) != answer
+        ]
+        if rows:
+            connection.execute(insert(ratings), rows)
+        expires = now + 60 * self.study.protocol.task.minutes
+        connection.execute(update(assignments).where(assignments.c.id == name).values(expires=expires))
 
     def _open(self, connection: Connection, name: str, now: float) -> Row[Any]:
         query = _one(name)
-        row = connection.execute(query if self._sqlite else query.with_for_update()).one()
+        row = connection.execute(query.with_for_update()).one()  # SQLite leaves FOR UPDATE out
         if row.state != "open" or row.expires < now:
             raise Closed(row.state if row.state != "open" else "expired")
         return row
@@ -297,18 +271,20 @@ class Store:
 
         Submitting again changes nothing.
         """
-        now = time.time() if now is None else now
-        with self._writing() as connection:
-            row = connection.execute(_one(name)).one()
-            if row.state == "submitted":
-                return []
-            row = self._open(connection, name, now)
-            if places := self._missing(connection, row):
-                return places
-            values = {"state": "submitted", "submitted": now, "feedback": feedback}
-            connection.execute(update(assignments).where(assignments.c.id == name).values(values))
-            if row.task == QUALIFICATION:
-                self._qualify(connection, row)
+        at = time.time() if now is None else now
+        return self._database.together(lambda connection: self._submit(connection, name, feedback, at))
+
+    def _submit(self, connection: Connection, name: str, feedback: str, now: float) -> list[int]:
+        row = connection.execute(_one(name)).one()
+        if row.state == "submitted":
+            return []
+        row = self._open(connection, name, now)
+        if places := self._missing(connection, row):
+            return places
+        values = {"state": "submitted", "submitted": now, "feedback": feedback}
+        connection.execute(update(assignments).where(assignments.c.id == name).values(values))
+        if row.task == QUALIFICATION:
+            self._qualify(connection, row)
         return []
 
     def _qualify(self, connection: Connection, row: Row[Any]) -> None:
