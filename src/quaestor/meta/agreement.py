@@ -44,7 +44,9 @@ def krippendorff_alpha(matrix: Any, level: str = "interval") -> Alpha:
 
 
 def alpha_interval(matrix: Any, level: str = "interval", *, draws: int = 1000, seed: int = 0) -> Alpha:
-    """The same with a 95 % interval: percentiles of a bootstrap over items."""
+    """The same with a 95 % interval: bootstrap standard error over items, t quantile; alpha cannot exceed 1."""
+    from scipy.stats import t
+
     found = krippendorff_alpha(matrix, level)
     if found.value is None:
         return found
@@ -52,10 +54,10 @@ def alpha_interval(matrix: Any, level: str = "interval", *, draws: int = 1000, s
     n = table.shape[1]
     drawn = _alphas(table, level, counts(np.random.default_rng(seed), draws, n))
     drawn = drawn[np.isfinite(drawn)]  # a resample in which nobody differs has no alpha
-    if len(drawn) < draws / 2:
+    if len(drawn) < draws / 2 or n < 3:
         return found
-    low, high = np.percentile(drawn, [2.5, 97.5])
-    return found._replace(low=float(low), high=float(high))
+    reach = float(drawn.std(ddof=1)) * np.sqrt(n / (n - 1)) * float(t.ppf(0.975, n - 1))
+    return found._replace(low=found.value - reach, high=min(1.0, found.value + reach))
 
 
 def _alphas(table: Array, level: str, weights: Array) -> Array:

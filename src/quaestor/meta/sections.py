@@ -78,7 +78,7 @@ def agreement(table: Judgements, draws: int, seed: int) -> Section:
         last = found["interval"]
         rows.append((dimension, *shown, str(last.items), str(last.ratings), last.reason or ""))
     header = ("dimension", *(f"α {level}" for level in LEVELS), "items", "ratings", "note")
-    note = f"Krippendorff's alpha over items with two ratings or more; percentile bootstrap over items, {draws} draws."
+    note = f"Krippendorff's alpha over items with two ratings or more; bootstrap over items, {draws} draws."
     return Section("agreement", (Grid("Agreement of the raters", header, tuple(rows)),), (note,), content)
 
 
