@@ -16,10 +16,10 @@ Pairs = list[tuple[int, int]]
 """Place in the judged text, place in the reference."""
 
 
-def align(candidate: Tokens, reference: Tokens) -> tuple[Pairs, Pairs, Pairs]:
+def align(candidate: Tokens, reference: Tokens, by_stem: bool = True) -> tuple[Pairs, Pairs, Pairs]:
     """Pairs of equal words, of equal stems among the rest, of synonyms among the rest of that, each from the end.
 
-    As in nltk, synonyms are looked up for stems, since that is what the second stage leaves.
+    With `by_stem`, synonyms are looked up for the stems that the second stage leaves, as nltk does: `larg` has none.
     """
     places: dict[str, list[int]] = {}
     for j, word in enumerate(reference):
@@ -31,16 +31,25 @@ def align(candidate: Tokens, reference: Tokens) -> tuple[Pairs, Pairs, Pairs]:
     for j in sorted(j for rest in places.values() for j in rest):
         stems.setdefault(stem(reference[j]), []).append(j)
     stemmed, left = _take([(i, stem(word)) for i, word in left], stems)
-    related: Pairs = []
-    open_stems = {word for word, rest in stems.items() if rest}
-    for i, word in reversed(left):
-        found = synonyms(word) & open_stems
+    if not by_stem:
+        left = [(i, candidate[i]) for i, _ in left]
+        free = sorted(j for rest in stems.values() for j in rest)
+        stems = {reference[j]: [k for k in free if reference[k] == reference[j]] for j in free}
+    return exact, stemmed, _take_synonyms(left, stems)
+
+
+def _take_synonyms(words: list[tuple[int, str]], places: dict[str, list[int]]) -> Pairs:
+    """Give each word, last first, the last free place where a synonym of it stands."""
+    pairs: Pairs = []
+    free = {word for word, rest in places.items() if rest}
+    for i, word in reversed(words):
+        found = synonyms(word) & free
         if found:
-            nearest = max(found, key=lambda other: stems[other][-1])
-            related.append((i, stems[nearest].pop()))
-            if not stems[nearest]:
-                open_stems.discard(nearest)
-    return exact, stemmed, related
+            nearest = max(found, key=lambda other: places[other][-1])
+            pairs.append((i, places[nearest].pop()))
+            if not places[nearest]:
+                free.discard(nearest)
+    return pairs
 
 
 def _take(words: list[tuple[int, str]], places: dict[str, list[int]]) -> tuple[Pairs, list[tuple[int, str]]]:
@@ -63,9 +72,16 @@ def chunks(pairs: Pairs) -> int:
     return sum((i + 1, j + 1) != after for (i, j), after in zip(ordered, [*ordered[1:], None], strict=True))
 
 
-def meteor_of(candidate: Tokens, reference: Tokens, alpha: float = 0.9, beta: float = 3.0, gamma: float = 0.5) -> float:
+def meteor_of(
+    candidate: Tokens,
+    reference: Tokens,
+    alpha: float = 0.9,
+    beta: float = 3.0,
+    gamma: float = 0.5,
+    by_stem: bool = True,
+) -> float:
     """(1 - γ (chunks / matches)^β) · P R / (α P + (1 - α) R), Lavie and Agarwal 2007."""
-    exact, stemmed, related = align(candidate, reference)
+    exact, stemmed, related = align(candidate, reference, by_stem)
     pairs = exact + stemmed + related
     if not pairs:
         return 0.0
@@ -105,14 +121,18 @@ class Meteor(LexicalMetric):
     beta: float = param(3.0, "how steeply broken word order costs")
     gamma: float = param(0.5, "most that broken word order can cost")
 
+    synonyms: str = param(
+        "nltk", "look up stems, as nltk does, or the words themselves (finds more)", ("nltk", "words")
+    )
+
     def words(self, text: str) -> Tokens:
         return words_meteor(text)
 
     def match(self, candidate: Tokens, reference: Tokens) -> float:
-        return meteor_of(candidate, reference, self.alpha, self.beta, self.gamma)
+        return meteor_of(candidate, reference, self.alpha, self.beta, self.gamma, self.synonyms == "nltk")
 
     def evidence(self, candidate: Tokens, reference: Tokens) -> dict[str, Any]:
-        stages = align(candidate, reference)
+        stages = align(candidate, reference, self.synonyms == "nltk")
         named = dict(zip(("exact", "stem", "synonym"), stages, strict=True))
         return {
             **{name: [[candidate[i], reference[j]] for i, j in sorted(pairs)] for name, pairs in named.items()},
