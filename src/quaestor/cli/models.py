@@ -57,7 +57,7 @@ def pull(names: tuple[str, ...], family: str) -> None:
 @command.command()
 @click.argument("names", nargs=-1)
 def verify(names: tuple[str, ...]) -> None:
-    """Compare each file of the models on this machine (or of those named) with its hash; exit code 1 on a difference."""
+    """Compare each file of the models here (or of those named) with its hash; exit code 1 if one fails."""
     from quaestor.models.catalog import catalog
     from quaestor.models.checkpoints import installed
     from quaestor.models.pull import verify as check

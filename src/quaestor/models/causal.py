@@ -10,7 +10,7 @@ from quaestor.errors import UsageError
 from quaestor.models.base import Model, ModelChoice
 from quaestor.models.packing import pack
 from quaestor.models.sharing import lay_out, place, share, visibility
-from quaestor.models.transformer import Loaded, load_transformer, padded, padding_id, pieces, window
+from quaestor.models.transformer import Loaded, load_transformer, padded, padding_id, pieces, token_budget, window
 from quaestor.requests import Continue, Request, Span, TokenScores
 
 WINDOW = 2048
@@ -36,11 +36,11 @@ class Causal(Model):
     """Any decoder-only checkpoint (GPT-2, Llama and their like)."""
 
     role: ClassVar[str] = "causal"
-    budget = 2048
 
     def __init__(self, loaded: Loaded) -> None:
         self.model, self.tokenizer = loaded.model, loaded.tokenizer
         self.name, self.sha256 = loaded.name, loaded.sha256
+        self.budget = token_budget(loaded, 2048)
         self.window = window(loaded, WINDOW)
         first = self.tokenizer.bos_token_id
         self.first = self.tokenizer.eos_token_id if first is None else first

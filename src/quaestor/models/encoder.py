@@ -14,7 +14,16 @@ from quaestor.models.base import Model, ModelChoice
 from quaestor.models.catalog import bertscore_layer
 from quaestor.models.packing import pack
 from quaestor.models.relating import relate
-from quaestor.models.transformer import Loaded, even_parts, load_transformer, padded, padding_id, pieces, window
+from quaestor.models.transformer import (
+    Loaded,
+    even_parts,
+    load_transformer,
+    padded,
+    padding_id,
+    pieces,
+    token_budget,
+    window,
+)
 from quaestor.requests import Embed, Floats, Relate, Relevance, Request, Span, TokenVectors
 
 ATTENTION_FLOATS = 48_000_000
@@ -28,11 +37,11 @@ class Encoder(Model):
     """Any BERT-like checkpoint; long texts are read in parts that fit its window."""
 
     role: ClassVar[str] = "encoder"
-    budget = 2048
 
     def __init__(self, loaded: Loaded) -> None:
         self.model, self.tokenizer = loaded.model, loaded.tokenizer
         self.name, self.sha256 = loaded.name, loaded.sha256
+        self.budget = token_budget(loaded, 1024)
         self.window = window(loaded)
         self.depth = int(getattr(self.model.config, "num_hidden_layers", 0) or self.model.config.n_layer)
         self.heads = int(getattr(self.model.config, "num_attention_heads", 0) or self.model.config.n_head)

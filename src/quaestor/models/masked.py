@@ -10,7 +10,16 @@ from typing import Any, ClassVar
 from quaestor.errors import Unscored, UsageError
 from quaestor.models.base import Model, ModelChoice
 from quaestor.models.packing import pack
-from quaestor.models.transformer import Loaded, even_parts, load_transformer, padded, padding_id, pieces, window
+from quaestor.models.transformer import (
+    Loaded,
+    even_parts,
+    load_transformer,
+    padded,
+    padding_id,
+    pieces,
+    token_budget,
+    window,
+)
 from quaestor.requests import Recover, Request, Span, TokenScores
 
 
@@ -39,12 +48,11 @@ class Masked(Model):
     """Any checkpoint with a masked-language-model head (BERT, RoBERTa and their like)."""
 
     role: ClassVar[str] = "masked"
-    budget = 1024
-    """Small, because logits over the whole vocabulary are made at every place."""
 
     def __init__(self, loaded: Loaded) -> None:
         self.model, self.tokenizer = loaded.model, loaded.tokenizer
         self.name, self.sha256 = loaded.name, loaded.sha256
+        self.budget = token_budget(loaded, 1024)
         self.window = window(loaded)
         self.mask = self.tokenizer.mask_token_id
         self.separator = self.tokenizer.sep_token_id

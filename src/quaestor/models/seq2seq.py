@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from quaestor.models.base import Model, ModelChoice
 from quaestor.models.packing import pack
-from quaestor.models.transformer import Loaded, load_transformer, padded, padding_id, window
+from quaestor.models.transformer import Loaded, load_transformer, padded, padding_id, token_budget, window
 from quaestor.requests import Generate, Request, TokenScores, Translate
 
 
@@ -15,11 +15,11 @@ class Seq2Seq(Model):
     """Any encoder-decoder checkpoint (BART, T5, PEGASUS and their like)."""
 
     role: ClassVar[str] = "seq2seq"
-    budget = 2048
 
     def __init__(self, loaded: Loaded) -> None:
         self.model, self.tokenizer = loaded.model, loaded.tokenizer
         self.name, self.sha256 = loaded.name, loaded.sha256
+        self.budget = token_budget(loaded, 2048)
         self.window = window(loaded, 1024)
 
     def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:

@@ -102,3 +102,8 @@ def padded(rows: Sequence[Sequence[int]], fill: int, device: Any) -> torch.Tenso
 def padding_id(tokenizer: Any) -> int:
     """What fills the rows of a batch; no answer depends on it."""
     return int(tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id or 0)
+
+
+def token_budget(loaded: Loaded, on_cpu: int) -> int:
+    """Tokens of a batch: on a CPU few enough that a layer's values stay in its cache, on a GPU many."""
+    return 16 * on_cpu if loaded.model.device.type == "cuda" else on_cpu
