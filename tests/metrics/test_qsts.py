@@ -14,7 +14,7 @@ import pytest
 from quaestor.engine.drive import Driver, Failure
 from quaestor.errors import MissingModel, Unscored, UsageError
 from quaestor.metrics import metric
-from quaestor.metrics.qsts import class_similarity
+from quaestor.metrics.qsts import class_factor, class_similarity
 from quaestor.metrics.qsts_edges import IGNORED, SKIPPED, STOP_WORDS, name_key, outline
 from quaestor.models.base import ModelSet
 from quaestor.records import Record
@@ -95,6 +95,14 @@ def test_class_similarity_has_the_papers_steps(one, other, value):
     assert class_similarity(one, other) == value
 
 
+def test_doubtful_classes_agree_as_far_as_the_likely_ones_do():
+    sure, torn = {"HUM:ind": 0.97, "ENTY:other": 0.03}, {"ENTY:cremat": 0.6, "HUM:ind": 0.3, "LOC:city": 0.1}
+    assert class_factor(sure, torn, "best") == 0.0
+    assert class_factor(sure, torn, "likely") == 1.0
+    assert class_factor(sure, torn, "expected") == pytest.approx(0.97 * 0.3 + 0.03 * 0.6 * 0.75)
+    assert class_factor(sure, {"LOC:city": 0.95, "HUM:ind": 0.05}, "expected") == 0.0
+
+
 def test_spec_prints_and_parses_class_though_python_cannot_name_it_so():
     chosen = metric("qsts[class=off,symmetric=on]")
     assert str(chosen) == "qsts[symmetric=on,class=off]"
@@ -144,7 +152,7 @@ def test_factors_are_the_part_metrics_and_make_the_score(models):
     assert parts["class"] == 0.75
     assert whole.evidence["factors"] == pytest.approx(parts, abs=1e-4)
     assert whole.value == pytest.approx((parts["class"] * parts["names"] * parts["edges"]) ** (1 / 3))
-    assert whole.evidence["classes"]["expected"] == "LOC:other"
+    assert whole.evidence["classes"] == {"question": {"LOC:city": 1.0}, "expected": {"LOC:other": 1.0}}
     assert all({"wanted", "found", "similarity"} == set(edge) for edge in whole.evidence["edges"])
     json.dumps(whole.evidence)
 

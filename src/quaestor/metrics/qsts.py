@@ -17,6 +17,15 @@ from quaestor.records import Record
 from quaestor.requests import Classify, Parse, WordVectors, together
 
 CITATION = "Gollapalli & Ng 2022, QSTS: A Question-Sensitive Text Similarity Measure for Question Generation (COLING)"
+LIKELY = 0.25
+"""A class this probable, against the best one, may be the right one."""
+SURELY_OTHER = 0.1
+"""An expected class similarity below this counts as none."""
+CLASS_RULES = ("likely", "best", "expected")
+CLASS_RULE = (
+    "which of its classes a question has: the most alike of the likely ones; only the best, as in the paper; or the "
+    "expected similarity over all of them"
+)
 NOTHING = np.zeros((0, 1), dtype=np.float32)
 EXAMPLE = {
     "id": "example",
@@ -40,15 +49,33 @@ def class_similarity(one: str, other: str) -> float:
     return 0.75 if "other" in (fine, fine2) else 0.5
 
 
-async def compare_classes(question: str, others: Sequence[str]) -> tuple[float, dict[str, Any]]:
+def likely(chances: Mapping[str, float]) -> list[str]:
+    """The classes a question may have: the most probable one, and those at least a quarter as probable."""
+    return [label for label, p in chances.items() if p >= LIKELY * max(chances.values())]
+
+
+def class_factor(mine: Mapping[str, float], theirs: Mapping[str, float], rule: str) -> float:
+    """qcsim of two questions from their class probabilities, by one of three rules (see the parameter `classes`)."""
+    if rule == "expected":
+        mean = sum(p * q * class_similarity(a, b) for a, p in mine.items() for b, q in theirs.items() if p * q > 1e-6)
+        return mean if mean >= SURELY_OTHER else 0.0
+    choose = likely if rule == "likely" else lambda chances: [max(chances, key=chances.__getitem__)]
+    return max(class_similarity(a, b) for a in choose(mine) for b in choose(theirs))
+
+
+async def compare_classes(question: str, others: Sequence[str], rule: str) -> tuple[float, dict[str, Any]]:
     """qcsim of a question and the most alike of others; each is a question, or a class written `=NUM:dist`."""
-    texts = (question, *(o for o in others if not o.startswith("=")))
+    texts = dict.fromkeys([question, *(o for o in others if not o.startswith("="))])
     found = dict(zip(texts, await together(*[Classify(text) for text in texts]), strict=True))
-    names = [o[1:] if o.startswith("=") else found[o].best[1] for o in others]
-    mine = found[question].best[1]
-    best = max(names, key=lambda name: class_similarity(mine, name))
-    sure = round(found[question].fine[mine], 4)
-    return class_similarity(mine, best), {"classes": {"question": mine, "probability": sure, "expected": best}}
+    mine = found[question].fine
+    theirs = [{o[1:]: 1.0} if o.startswith("=") else found[o].fine for o in others]
+    value, best = max(((class_factor(mine, t, rule), -i) for i, t in enumerate(theirs)))
+    return value, {"classes": {"question": _shown(mine), "expected": _shown(theirs[-best])}}
+
+
+def _shown(chances: Mapping[str, float]) -> dict[str, float]:
+    """The likely classes with their probabilities, best first."""
+    return {label: round(chances[label], 3) for label in sorted(likely(chances), key=lambda k: -chances[k])}
 
 
 @dataclass(frozen=True)
@@ -71,6 +98,9 @@ class Comparison(ReferenceMetric):
     def compares_class(self) -> bool:
         """Is there a second question whose class counts?"""
         return False
+
+    def class_rule(self) -> str:
+        return "best"
 
     def needs(self) -> tuple[str, ...]:
         return ("references",) if self.against == "reference" else ("context",)
@@ -104,7 +134,7 @@ class Comparison(ReferenceMetric):
         """One direction: how much of `wanted` is in `found`; the class of `question` is compared with `expected`."""
         if expected:
             (texts, evidence), (same, classes) = await together(
-                self.texts(wanted, found), compare_classes(question, expected)
+                self.texts(wanted, found), compare_classes(question, expected, self.class_rule())
             )
             evidence = {**classes, **evidence}
         else:
@@ -143,7 +173,8 @@ class Qsts(Comparison):
 
     QSTS(r, g) = (qcsim · nesim · semsim)^(1/3), equation (1); directional, counted over the reference r. With
     `against=context` the question takes the reference's place and the passage the candidate's: no reference is needed.
-    A reference without edges between content words is compared by its content words.
+    A reference without edges between content words is compared by its content words. A classifier is not always sure:
+    by default two questions agree as far as their likely classes do.
     """
 
     name: ClassVar[str] = "qsts"
@@ -156,6 +187,10 @@ class Qsts(Comparison):
         "class of the reference questions or the record's answer_type (with on it is 1 there)",
         ("on", "off", "reference"),
     )
+    classes: str = param("likely", CLASS_RULE, CLASS_RULES)
+
+    def class_rule(self) -> str:
+        return "best" if self.form == "code" else self.classes
 
     def compares_class(self) -> bool:
         return self.class_ == "reference" or (self.class_ == "on" and self.against == "reference")
@@ -176,10 +211,12 @@ class QstsClass(ReferenceMetric):
     example: ClassVar[Mapping[str, Any]] = EXAMPLE
     limits: ClassVar[str] = "English. Classes were learnt from short factual questions; others are guesses."
 
+    classes: str = param("likely", CLASS_RULE, CLASS_RULES)
+
     async def compare(self, candidate: str, reference: str, record: Record) -> Score:
         if not any(c.isalnum() for c in candidate) or not any(c.isalnum() for c in reference):
             raise Unscored("no words to classify")
-        return Score(*await compare_classes(candidate, [reference]))
+        return Score(*await compare_classes(candidate, [reference], self.classes))
 
 
 @register
