@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
+from pathlib import Path
+
 import pytest
 
 from quaestor.errors import UsageError
@@ -72,3 +75,10 @@ def test_ratings_outside_the_scale_are_refused() -> None:
     assert points.value(points.parse("4")) == 5.0
     with pytest.raises(ValueError, match="not on the scale"):
         points.parse("5")
+
+
+def test_the_guides_example_is_a_protocol() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "study.md").read_text("utf-8")
+    block = guide[guide.index('    name = "mine"') : guide.index("A test before the first task is")]
+    found = parse_protocol(textwrap.dedent(block), "guide")
+    assert found.judge == "summary" and found.task.max_per_rater == 5 and found.filter.pairs == "ratings"

@@ -43,13 +43,14 @@ def item_view(study: Study, task: str, place: int) -> dict[str, Any]:
     """What the item template needs; neither the kind of the item, nor its system, nor its record leaves the server."""
     shown = study.shown(study.by_id[task], place)
     texts = dict(shown["texts"])
-    passage = highlighted(texts.pop("context"), shown["answer"]) if "context" in texts else None
+    context = texts.pop("context", "")
+    passage = highlighted(context, shown["answer"]) if context.strip() else None
     names = dict(NAMES)
     if study.protocol.judge == "answer":
         names |= {"answer": "Predicted answer", "reference": "Correct answer"}
     elif "reference" in texts:
         names["reference"] = f"Reference {study.protocol.judge}"
-    parts = [(names[name], text, name == study.protocol.judge) for name, text in texts.items()]
+    parts = [(names[name], text, name == study.protocol.judge) for name, text in texts.items() if text.strip()]
     return {"passage": passage, "parts": parts, "criteria": study.protocol.criteria}
 
 
