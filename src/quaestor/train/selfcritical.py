@@ -1,0 +1,172 @@
+"""Self-critical sequence training: a generator learns from a metric (QRelScore App. F, equations 11–15).
+
+For each prompt the model writes one text greedily and one by sampling. Where the sample scores higher than the greedy
+text it becomes likelier, where lower less likely; cross entropy on the human text keeps the language whole:
+
+    L = λ · (r(greedy) - r(sample)) · Σ log P(sample) + L_lm,   λ rising from 0 to 1 over the run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import torch
+
+Reward = Callable[[Sequence["Task"], Sequence[str]], list[float]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Something to write: the prompt in tokens, the human text in tokens, and what the reward must know."""
+
+    prompt: tuple[int, ...]
+    target: tuple[int, ...]
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long and how fast."""
+
+    steps: int = 100
+    batch: int = 4
+    lr: float = 2e-5
+    temperature: float = 1.0
+    limit: int = 32
+    """Most new tokens."""
+    every: int = 20
+    """Steps between two looks at the held-back tasks."""
+    seed: int = 7
+
+
+@dataclass
+class Curve:
+    """Mean reward of greedy texts on held-back tasks, by step."""
+
+    steps: list[int] = field(default_factory=list)
+    rewards: list[float] = field(default_factory=list)
+    n: int = 0
+
+
+def write(model: Any, tokenizer: Any, tasks: Sequence[Task], plan: Plan, sample: bool) -> list[list[int]]:
+    """What the model writes for each task: causal models go on after the prompt, seq2seq models answer it."""
+    import torch
+
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+    width = max(len(t.prompt) for t in tasks)
+    seq2seq = bool(model.config.is_encoder_decoder)
+    rows = [[pad] * (width - len(t.prompt)) + list(t.prompt) for t in tasks]
+    mask = [[0] * (width - len(t.prompt)) + [1] * len(t.prompt) for t in tasks]
+    choice = {"do_sample": True, "temperature": plan.temperature, "top_k": 0} if sample else {"do_sample": False}
+    with torch.no_grad():
+        out = model.generate(
+            input_ids=torch.tensor(rows), attention_mask=torch.tensor(mask), max_new_tokens=plan.limit,
+            pad_token_id=pad, eos_token_id=tokenizer.eos_token_id, **choice,
+        )  # fmt: skip
+    written = []
+    for row in out[:, 0 if seq2seq else width :].tolist():
+        row = row[1:] if seq2seq else row
+        end = row.index(tokenizer.eos_token_id) + 1 if tokenizer.eos_token_id in row else len(row)
+        written.append(row[:end])
+    return written
+
+
+def log_likelihood(model: Any, tokenizer: Any, tasks: Sequence[Task], texts: Sequence[Sequence[int]]) -> torch.Tensor:
+    """Σ log P(token | prompt, tokens before) of each text, with gradients."""
+    import torch
+
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+    totals = []
+    for task, text in zip(tasks, texts, strict=True):
+        wanted = torch.tensor([list(text) or [pad]])
+        if model.config.is_encoder_decoder:
+            logits = model(input_ids=torch.tensor([task.prompt]), labels=wanted).logits[0]
+        else:
+            ids = torch.tensor([[*task.prompt, *wanted[0].tolist()]])
+            logits = model(input_ids=ids).logits[0, len(task.prompt) - 1 : -1]
+        chosen = logits.log_softmax(-1).gather(1, wanted[0][:, None])[:, 0]
+        totals.append(chosen.sum() if text else chosen.sum() * 0)
+    return torch.stack(totals)
+
+
+def critic_loss(
+    model: Any, tokenizer: Any, tasks: Sequence[Task], reward: Reward, plan: Plan, weight: float
+) -> tuple[torch.Tensor, float]:
+    """Equation 15 for a batch, and the mean reward of its greedy texts."""
+    model.eval()
+    greedy, sampled = (write(model, tokenizer, tasks, plan, sample) for sample in (False, True))
+    texts = [tokenizer.decode(ids, skip_special_tokens=True).strip() for ids in (*greedy, *sampled)]
+    rewards = reward([*tasks, *tasks], texts)
+    model.train()
+    gap = np.array(rewards[: len(tasks)]) - np.array(rewards[len(tasks) :])  # r(greedy) - r(sample), eq. 11
+    import torch
+
+    likelihood = log_likelihood(model, tokenizer, tasks, sampled)
+    critical = (torch.tensor(gap, dtype=likelihood.dtype) * likelihood).mean()
+    human = -log_likelihood(model, tokenizer, tasks, [t.target for t in tasks])
+    lengths = torch.tensor([max(len(t.target), 1) for t in tasks])
+    return weight * critical + (human / lengths).mean(), float(np.mean(rewards[: len(tasks)]))
+
+
+def held_back_reward(model: Any, tokenizer: Any, tasks: Sequence[Task], reward: Reward, plan: Plan) -> float:
+    """Mean reward of what the model writes greedily for tasks it does not learn from."""
+    model.eval()
+    texts: list[str] = []
+    for at in range(0, len(tasks), 8):
+        written = write(model, tokenizer, tasks[at : at + 8], plan, sample=False)
+        texts += [tokenizer.decode(ids, skip_special_tokens=True).strip() for ids in written]
+    return float(np.mean(reward(tasks, texts)))
+
+
+def learn(
+    model: Any,
+    tokenizer: Any,
+    tasks: Sequence[Task],
+    held_back: Sequence[Task],
+    reward: Reward,
+    plan: Plan,
+    log: Callable[[str], None] = print,
+) -> Curve:
+    """Train the model's trainable parameters; the curve says what it came to on the held-back tasks."""
+    import torch
+
+    torch.manual_seed(plan.seed)
+    rng = np.random.default_rng(plan.seed)
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(parameters, lr=plan.lr, weight_decay=0.0)
+    curve = Curve(n=len(held_back))
+    for step in range(plan.steps + 1):
+        if step % plan.every == 0 or step == plan.steps:
+            value = held_back_reward(model, tokenizer, held_back, reward, plan)
+            curve.steps.append(step)
+            curve.rewards.append(value)
+            log(f"step {step}: mean reward of {len(held_back)} held-back tasks {value:.4f}")
+        if step == plan.steps:
+            break
+        batch = [tasks[int(i)] for i in rng.choice(len(tasks), plan.batch, replace=len(tasks) < plan.batch)]
+        loss, _ = critic_loss(model, tokenizer, batch, reward, plan, weight=step / max(plan.steps - 1, 1))
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+    return curve
+
+
+def save_curve(curve: Curve, folder: Path, name: str) -> None:
+    """The curve as numbers (curve.json) and as a picture (curve.svg)."""
+    from quaestor.report.svg import curve as draw
+
+    folder.mkdir(parents=True, exist_ok=True)
+    told = {"reward": name, "steps": curve.steps, "mean": curve.rewards, "n": curve.n}
+    (folder / "curve.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    picture = draw([f"step {s}" for s in curve.steps], curve.rewards, f"mean {name}, held-back tasks (n={curve.n})")
+    style = "<style>text{font:11px sans-serif}.fit{stroke:#c2410c}.mark{fill:#1f5fbf}.grid{stroke:#ddd}</style>"
+    picture = picture.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).replace(">", f">{style}", 1)
+    (folder / "curve.svg").write_text(picture, encoding="utf-8")
