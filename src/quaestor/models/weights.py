@@ -1,6 +1,6 @@
 """The weighter: how probable it is that a question about a source is one a summary should answer.
 
-The shipped one is a logistic regression on a dozen plain features (`quaestor train weights`). QuestEval's T5 weighter
+The shipped one is a logistic regression on nine plain features (`quaestor train weights`). QuestEval's T5 weighter
 can take its place (`--model weights=FOLDER or hub name`).
 """
 
@@ -28,8 +28,7 @@ LEAD = 3
 WORD = re.compile(r"\w+")
 FEATURES = (
     "place of the answer", "sentence of the answer", "answer in the lead", "answer's count", "answer's words",
-    "answer has a digit", "who", "when", "where", "how many", "question's words", "question in the lead",
-    "question's frequency", "most frequent word",
+    "answer has a digit", "question in the lead", "question's frequency", "most frequent word",
 )  # fmt: skip
 
 
@@ -58,11 +57,6 @@ def features(source: str, question: str, answer: str) -> list[float]:
         math.log1p(low.count(wanted)) if wanted else 0.0,
         math.log1p(len(answer.split())),
         float(any(c.isdigit() for c in answer)),
-        float(bool(re.search(r"\bwho(m|se)?\b", asked))),
-        float(bool(re.search(r"\bwhen\b|\bwhat (year|day|date|month|time)\b", asked))),
-        float(bool(re.search(r"\bwhere\b|\bwhat (city|country|state|place)\b", asked))),
-        float("how many" in asked or "how much" in asked),
-        math.log1p(len(asked.split())),
         sum(w in lead for w in content) / max(len(content), 1),
         sum(often) / len(often),
         max(often),

@@ -123,7 +123,8 @@ def command(
     if out is None:
         raise UsageError("--out names the folder for labels and the model")
     out.mkdir(parents=True, exist_ok=True)
-    names = {role: name for role, name in (("asker", asker), ("reader", reader)) if name}
+    models = ModelSet(names={role: name for role, name in (("asker", asker), ("reader", reader)) if name})
+    made_by = {role: models.fingerprint(role).partition("=")[2] for role in ("asker", "reader")}
     stored = out / LABELS
     if resume and stored.exists():
         labels = [Label(**json.loads(line)) for line in stored.read_text().splitlines()]
@@ -131,7 +132,7 @@ def command(
         import torch
 
         torch.set_num_threads(threads)
-        labels = make_labels(data / "news_summaries.jsonl", questions, ModelSet(names=names))
+        labels = make_labels(data / "news_summaries.jsonl", questions, models)
         stored.write_text("".join(json.dumps(vars(label)) + "\n" for label in labels))
     x = np.array([features(label.source, label.question, label.answer) for label in labels])
     y = np.array([float(label.important) for label in labels])
@@ -146,8 +147,9 @@ def command(
             "name": "quaestor weighter",
             "task": "probability that a question about a source is one a summary should answer, English news",
             "model": f"logistic regression on {len(FEATURES)} plain features",
-            "data": "160 news articles with human summaries; questions by the asker, labels by the reader (QuestEval "
-            "§4.2), on the articles' summaries",
+            "data": f"{row['articles']} news articles with human summaries (research use), labelled by the reader",
+            "asker": made_by["asker"],
+            "reader": made_by["reader"],
             "left-out articles (5 folds)": shown,
             "seed": seed,
             "licence": "CC BY-SA 4.0 (from asker and reader)",
