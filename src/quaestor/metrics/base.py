@@ -170,9 +170,12 @@ def _brief(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, (list, tuple)):
-        return ", ".join(_brief(v) for v in value)
+        nested = any(isinstance(v, (list, tuple, Mapping)) for v in value)
+        return ("; " if nested else ", ").join(
+            " ".join(map(_brief, v)) if isinstance(v, (list, tuple)) else _brief(v) for v in value
+        )
     if isinstance(value, Mapping):
-        return ", ".join(f"{k} {_brief(v)}" for k, v in value.items())
+        return " ".join(f"{k} {_brief(v)}" for k, v in value.items())
     return str(value)
 
 

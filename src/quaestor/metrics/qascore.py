@@ -78,8 +78,8 @@ class QAScore(Metric):
         return (ROLE[self.form],)
 
     async def score(self, record: Record) -> Score:
-        context, question, answer = (self.text(record, name) for name in ("context", "question", "answer"))
-        answer = answer.strip()
+        question, context = self.candidate(record), self.text(record, "context")
+        answer = self.text(record, "answer").strip()
         if self.form == "reader":
             return await self._by_reader(context, question, answer)
         if self.form == "code":

@@ -43,7 +43,7 @@ class _Part(Metric):
     example: ClassVar[dict[str, Any]] = EXAMPLE
 
     async def score(self, record: Record) -> Score:
-        return await self.relate(self.text(record, "question"), self.text(record, "context"))
+        return await self.relate(self.candidate(record), self.text(record, "context"))
 
     @abstractmethod
     async def relate(self, question: str, context: str) -> Score:
@@ -279,7 +279,7 @@ class RefQRelScore(QRelScore):
     limits: ClassVar[str] = "As qrelscore; against a short reference the language-model part is noisy."
 
     async def score(self, record: Record) -> Score:
-        question, references = self.text(record, "question"), self.given_references(record)
+        question, references = self.candidate(record), self.given_references(record)
         whole, *others = await together(
             self.relate(question, self.text(record, "context")), *[self.relate(question, r) for r in references]
         )
