@@ -3,7 +3,10 @@ batching and shared passages save against the same models called one question at
 
     python benchmarks/questeval.py RECORDS.jsonl [--sources 2] [--single 6] [--threads 1] [-m questeval]
 
-RECORDS holds summaries with their sources (several summaries of a source: the first is scored cold, the second with
+    python benchmarks/questeval.py RECORDS.jsonl --sources 10 --seed 0 --subset PART.jsonl
+
+The second form measures nothing: it writes all records of so many sources, drawn by the seed, for a smaller run of
+`quaestor score`. RECORDS holds summaries with their sources (several summaries of a source: the first is scored cold, the second with
 the source's questions known). Wall-clock and processor seconds are printed; on a busy machine trust the latter.
 """
 
@@ -17,12 +20,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from quaestor.engine.drive import Driver
 from quaestor.metrics import metric
 from quaestor.models.asker import LIMIT, passage_ids, wish_ids
 from quaestor.models.base import ModelSet
 from quaestor.models.cache import AnswerCache
-from quaestor.records import Record, read_records
+from quaestor.records import Record, read_records, write_records
 from quaestor.requests import Ask, Read
 
 
@@ -81,16 +86,23 @@ def main() -> None:
     parser.add_argument("records", type=Path)
     parser.add_argument("--sources", type=int, default=2)
     parser.add_argument("-m", "--metric", default="questeval", help="spec of the metric")
+    parser.add_argument("--subset", type=Path, help="write the records of --sources drawn by --seed here, and stop")
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--single", type=int, default=6, help="questions called one at a time")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--asker", default=None, help="folder or hub name")
     given = parser.parse_args()
-    import torch
-
-    torch.set_num_threads(given.threads)
     by_source: dict[str, list[Record]] = defaultdict(list)
     for record in read_records(given.records):
         by_source[record.context or ""].append(record)
+    if given.subset:
+        order = np.random.default_rng(given.seed).permutation(len(by_source))[: given.sources]
+        sources = list(by_source.values())
+        write_records([record for i in order for record in sources[i]], given.subset)
+        return
+    import torch
+
+    torch.set_num_threads(given.threads)
     pairs = [records[:2] for records in by_source.values() if len(records) > 1][: given.sources]
     models = ModelSet(names={"asker": given.asker} if given.asker else {})
     watched = {role: Watch(models[role]) for role in ("parser", "asker", "reader")}
