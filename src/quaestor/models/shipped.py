@@ -72,6 +72,7 @@ def save_shipped(
     folder.mkdir(parents=True, exist_ok=True)
     trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
     save_file(shrink(trained, kind), folder / WEIGHTS)
+    (folder / WEIGHTS).chmod(0o644)
     config = {
         "base": base_name,
         "base_sha256": file_hash(base / "model.safetensors"),
