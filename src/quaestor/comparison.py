@@ -93,7 +93,7 @@ class Comparison:
                     continue
                 low, high = column.intervals[system]
                 wins = ",".join(letters[s] for s in column.beaten(system, self.alpha))
-                row.append((f"{column.scores[system]:.4f}", f"{low:.4f}–{high:.4f}", wins))
+                row.append((f"{column.scores[system]:.4f}", f"{low:.4f} … {high:.4f}", wins))
             rows.append(row)
         return rows
 

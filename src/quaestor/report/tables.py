@@ -55,6 +55,7 @@ def systems(run: Run, draws: int, seed: int) -> Iterator[tuple[str, str]]:
     from quaestor.models.base import ModelSet
     from quaestor.scoring import Result
 
+    titles = {"question": "Systems: questions", "answer": "Systems: answers", "summary": "Systems: summaries"}
     by_judge: dict[str, list[tuple[Any, Outcome]]] = {}
     for line in run.lines:
         record = run.record(line)
@@ -73,7 +74,7 @@ def systems(run: Run, draws: int, seed: int) -> Iterator[tuple[str, str]]:
                 Result([r for r, _ in pairs], chosen, [o for _, o in pairs], ModelSet()), draws=draws, seed=seed
             )
         except QuaestorError as why:
-            yield section(f"Systems: {judged}s", note(f"No comparison: {why}"))
+            yield section(titles[judged], note(f"No comparison: {why}"))
             continue
         letters = found.letters()
         rows = [
@@ -83,7 +84,7 @@ def systems(run: Run, draws: int, seed: int) -> Iterator[tuple[str, str]]:
         ]  # fmt: skip
         head = ("system", *(escape(column.metric) for column in found.columns))
         notes = "".join(note(n) for n in found.notes)
-        yield section(f"Systems: {judged}s", table(head, rows), note(found.explanation()), notes)
+        yield section(titles[judged], table(head, rows), note(found.explanation()), notes)
 
 
 def judgements(run: Run) -> Any:
