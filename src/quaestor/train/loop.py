@@ -7,7 +7,6 @@ batch into a loss. The loop does the rest, and leaves `checkpoint.safetensors` a
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -214,7 +213,7 @@ FROZEN = ("word_embeddings.weight", "position_embeddings.weight")
 
 def write_card(folder: Path, facts: dict[str, Any]) -> None:
     """Write what a model is made of, for people (card.md) and programs (card.json)."""
-    rounded = {k: round(v, 4) if isinstance(v, float) and math.isfinite(v) else v for k, v in facts.items()}
+    rounded = {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in facts.items()}
     (folder / "card.json").write_text(json.dumps(rounded, indent=1, ensure_ascii=False) + "\n")
     lines = [f"# {rounded.get('name', folder.name)}", ""]
     for key, value in rounded.items():

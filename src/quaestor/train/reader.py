@@ -314,7 +314,8 @@ def command(
     torch.set_num_threads(threads)
     if evaluate:
         model = reader.load(ModelChoice("reader", str(out) if out else None))
-        click.echo(report(model, data, judgements, most))
+        for line in report(model, data, judgements, most):
+            click.echo(line)
         return
     if out is None:
         raise UsageError("--out names the folder for checkpoints and the model")
@@ -329,7 +330,7 @@ def command(
         plan = Plan(steps=steps, minutes=minutes, lr=lr, batch=batch, seed=seed, threads=threads)
         network, tokenizer, run = train(data, base, out, plan, negatives=negatives, resume=resume)
     held = score_file(reader.SpanReader(network, tokenizer, "new", ""), corpora(data)[1][::10])
-    shown = {k: round(held[k], 3) for k in ("n", "em", "f1", "auc_shuffled")}
+    shown = {k: round(held[k], 3) for k in ("n", "em", "f1", "auc")}
     facts = {"steps": run.step, "minutes": round(run.seconds / 60, 1), "examples": run.examples, "seed": seed}
     how = {"learning rate": lr, "batch": batch, "machine": "2-core CPU machine, no GPU"}
     pack(network, base, out, {**facts, **how, "kept-back articles": shown})

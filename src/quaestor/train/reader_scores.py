@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from quaestor.models.base import Model
 from quaestor.requests import Read, Reading
 from quaestor.text.answers import exact, f1
 from quaestor.train.examples import Example, read_squad
+
+T = TypeVar("T")
 
 
 def read_all(model: Model, requests: Sequence[Read]) -> list[Reading]:
@@ -52,35 +55,36 @@ def shuffled(examples: Sequence[Example], seed: int) -> list[Example]:
 def score_file(model: Model, examples: Sequence[Example], seed: int = 7) -> dict[str, float]:
     """EM and F1 on answerable questions (forced answer), on all (may decline), and answerability AUC.
 
-    The AUC compares answerable questions with the file's own unanswerable ones, if it has any, and (`auc_shuffled`)
-    with the same questions on a paragraph of another article.
+    The AUC compares answerable questions with the file's own unanswerable ones; if it has none, with the same
+    questions on a paragraph of another article.
     """
     readings = read_all(model, [Read(e.question, e.context) for e in examples])
     has = [bool(e.answers) for e in examples]
     forced = [best_score(r.best, e.answers) for r, e in zip(readings, examples, strict=True) if e.answers]
     free = [best_score(r.answer, e.answers) for r, e in zip(readings, examples, strict=True)]
-    answerable = [1 - r.unanswerable for r, h in zip(readings, has, strict=True) if h]
-    moved = read_all(model, [Read(e.question, e.context) for e in shuffled([e for e in examples if e.answers], seed)])
-    row = {
+    without = [r for r, h in zip(readings, has, strict=True) if not h]
+    if not without:
+        without = read_all(model, [Read(e.question, e.context) for e in shuffled(examples, seed)])
+    return {
         "n": len(examples),
         "answerable": sum(has),
         "em": 100 * float(np.mean([x for x, _ in forced])),
         "f1": 100 * float(np.mean([x for _, x in forced])),
         "em_free": 100 * float(np.mean([x for x, _ in free])),
         "f1_free": 100 * float(np.mean([x for _, x in free])),
-        "auc_shuffled": auc(answerable, [1 - r.unanswerable for r in moved]),
+        "auc": auc(
+            [1 - r.unanswerable for r, h in zip(readings, has, strict=True) if h], [1 - r.unanswerable for r in without]
+        ),
     }
-    if not all(has):
-        row["auc"] = auc(answerable, [1 - r.unanswerable for r, h in zip(readings, has, strict=True) if not h])
-    return row
 
 
-def score_roundtrip(model: Model, file: Path) -> dict[str, float]:
+def score_roundtrip(model: Model, file: Path, most: int = 0) -> dict[str, float]:
     """Pearson's r of roundtrip and its parts with human answer consistency and answerability."""
     from quaestor.metrics.roundtrip import RoundTrip
     from quaestor.records import read_records
 
     records = [r for r in read_records(file) if r.context and r.question and r.answer and r.human]
+    records = _some(records, most)
     readings = read_all(model, [Read(r.question or "", r.context or "", gold=r.answer) for r in records])
     row: dict[str, float] = {"n": len(records)}
     for view in ("both", "p", "f1"):
@@ -95,24 +99,21 @@ def score_roundtrip(model: Model, file: Path) -> dict[str, float]:
     return row
 
 
-def report(model: Model, data: Path, judgements: Path | None, most: int = 0) -> str:
-    """The figures as Markdown, with n; `most` bounds the questions taken from each file (0: all)."""
-    lines = [
-        "| file | n | answerable | EM | F1 | EM, may decline | F1, may decline | AUC own | AUC shuffled |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+def _some(items: list[T], most: int) -> list[T]:
+    """At most `most` items, evenly taken (0: all)."""
+    return items[:: -(-len(items) // most)] if most else items
+
+
+def report(model: Model, data: Path, judgements: Path | None, most: int = 0) -> Iterator[str]:
+    """The figures as lines of Markdown, with n; `most` bounds what is taken from each file (0: all)."""
+    yield "| file | n | answerable | EM | F1 | EM, may decline | F1, may decline | AUC | against |"
+    yield "|---|---|---|---|---|---|---|---|---|"
     for name in ("xquad_en.json", "squad2_cs224n_dev.json"):
-        examples = read_squad(data / name)
-        row = score_file(model, examples[:: max(1, len(examples) // most)] if most else examples)
-        own = f"{row['auc']:.3f}" if "auc" in row else "–"
-        lines.append(
-            f"| {name} | {row['n']} | {row['answerable']} | {row['em']:.1f} | {row['f1']:.1f} | {row['em_free']:.1f} | "
-            f"{row['f1_free']:.1f} | {own} | {row['auc_shuffled']:.3f} |"
-        )
+        row = score_file(model, _some(read_squad(data / name), most))
+        against = "other articles' paragraphs" if row["answerable"] == row["n"] else "its unanswerable questions"
+        figures = " | ".join(f"{row[key]:.1f}" for key in ("em", "f1", "em_free", "f1_free"))
+        yield f"| {name} | {row['n']} | {row['answerable']} | {figures} | {row['auc']:.3f} | {against} |"
     if judgements:
-        lines += ["", "| roundtrip, Pearson's r | value |", "|---|---|"]
-        row = score_roundtrip(model, judgements)
-        lines += [
-            f"| {key} | {value:.0f} |" if key == "n" else f"| {key} | {value:.3f} |" for key, value in row.items()
-        ]
-    return "\n".join(lines)
+        row = score_roundtrip(model, judgements, most)
+        yield f"\n| roundtrip, Pearson's r, n = {row.pop('n'):.0f} | r |\n|---|---|"
+        yield from (f"| {key} | {value:.3f} |" for key, value in row.items())
