@@ -29,7 +29,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--pull", is_flag=True, help="Fetch models that are missing."),
         click.option("--device", help="cpu, cuda, cuda:1 …; default: cuda where there is one."),
         click.option("--dtype", default="float32", show_default=True, type=click.Choice(DTYPES)),
-        click.option("--model", "model", multiple=True, metavar="ROLE=NAME", help="A model for a role: name or folder."),
+        click.option("--model", "model", multiple=True, metavar="ROLE=NAME", help="A hub name or folder."),
         click.option(
             "--models", "family", default="embedded", show_default=True, type=click.Choice(["embedded", "paper"]),
             help="embedded: small, offline; paper: the checkpoints the papers used.",
