@@ -217,7 +217,7 @@ def command(
     scores = report(keyphrases.KeyphraseModel(network, tokenizer, "new", ""), held)
     shown = {f"key-word F1, {kind}": f"{found['f1']} (n={found['n']:g})" for kind, found in scores.items()}
     facts = {"steps": run.step, "minutes": round(run.seconds / 60, 1), "examples": run.examples, "seed": seed}
-    how = {"learning rate": lr, "batch": batch, "machine": "2-core CPU machine, no GPU"}
+    how = {"learning rate": f"{lr:g}", "batch": batch, "machine": "2-core CPU machine, no GPU"}
     pack(network, base, out, stored, {**facts, **how, "kept back": "2 SQuAD articles and FairytaleQA val", **shown})
     whole = scores["all"]
     click.echo(f"{out}: {run.step} steps, {run.seconds / 60:.1f} min; key-word F1 {whole['f1']} (n={whole['n']:g})")
