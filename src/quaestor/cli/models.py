@@ -15,6 +15,8 @@ def command() -> None:
 @command.command("list")
 def list_() -> None:
     """All models of the catalog and quaestor's own: role, size, licence, source, whether they are on this machine."""
+    import json
+
     from rich.console import Console
     from rich.table import Table
 
@@ -32,11 +34,12 @@ def list_() -> None:
         sha256 = found.sha256[:12] if found else entry.sha256[:12] if entry.files else ""
         here = "yes" if found else "no"
         table.add_row(entry.role, entry.name, entry.family, size, entry.licence, here, source, sha256)
-    for folder in sorted(SHIPPED.glob("*/config.json")):
-        weights = sum(f.stat().st_size for f in folder.parent.glob("*.safetensors"))
-        table.add_row(
-            folder.parent.name, "quaestor's own", "embedded", f"{weights / 1e6:.0f} MB", "", "yes", "shipped", ""
-        )
+    for config in sorted(SHIPPED.glob("*/config.json")):
+        own = config.parent
+        weights = sum(f.stat().st_size for f in own.glob("*.safetensors"))
+        card = json.loads((own / "card.json").read_text(encoding="utf-8")) if (own / "card.json").exists() else {}
+        licence = str(card.get("licence", ""))
+        table.add_row(own.name, "quaestor's own", "embedded", f"{weights / 1e6:.0f} MB", licence, "yes", "shipped", "")
     Console(width=None if sys.stdout.isatty() else 200).print(table)
     click.echo(f"\nkept in {cache_folder() / 'models'}; any hub name or folder can take a role: --model encoder=NAME")
 
