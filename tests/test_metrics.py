@@ -4,13 +4,17 @@ import pytest
 
 from quaestor.errors import UsageError
 from quaestor.metrics import all_metrics, metric, split_specs
+from quaestor.models.base import ModelSet
 from quaestor.testing import check_metric
+
+MODELS = ModelSet()
+"""Shared, so that each model is loaded once."""
 
 
 @pytest.mark.parametrize("name", all_metrics())
 def test_every_metric_keeps_the_shared_promises(name):
     """Card, spec round trip, pickling, range, order, duplication, batch independence, unicode, emptiness."""
-    check_metric(name)
+    check_metric(name, MODELS)
 
 
 def test_specs_print_and_parse():
