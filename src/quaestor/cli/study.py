@@ -81,7 +81,7 @@ def new(
 @command.command("serve")
 @FOLDER
 @click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 to be reached from outside.")
-@click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65535))
+@click.option("--port", default=8765, show_default=True, type=click.IntRange(1, 65535))
 @click.option("--address", metavar="URL", help="The public address, when a proxy with https stands before.")
 @DATABASE
 def serve(folder: Path, host: str, port: int, address: str | None, db: str | None) -> None:
