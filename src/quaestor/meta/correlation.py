@@ -117,7 +117,8 @@ def correlate(
     joined = {name: tuple(Part(drawn[name], units) for units, drawn in parts) for name in coefficients}
     low, high = {}, {}
     for name in coefficients:
-        if method == "fisher" and name != "accuracy":
+        ranks_of_systems = level == "system" and over == "systems" and name not in ("pearson", "accuracy")
+        if ranks_of_systems or (method == "fisher" and name != "accuracy"):  # few systems tie when drawn: too wide
             low[name], high[name] = fisher_interval(values[name], n, name)
         else:
             scale = "logit" if name == "accuracy" else "fisher"
