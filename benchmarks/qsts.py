@@ -3,7 +3,7 @@
     python benchmarks/qsts.py RECORDS.jsonl [--n 2000] [--workers 2] [--spec qsts] [--single 200]
 
 Models are loaded before the clock starts; no answer is cached before it; parsing, classifying, word vectors and scoring
-are inside. The baseline asks the same models for one text at a time, each time it is needed, as the published code does.
+are inside. The baseline asks the same models for one text at a time, each time it is needed, as published.
 """
 
 from __future__ import annotations

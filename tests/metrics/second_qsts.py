@@ -1,6 +1,6 @@
 """QSTS once more, for reading: straight from spaCy documents, one small step at a time, no vectorised tables.
 
-`qsts(reference, candidate, vectors, form, qcsim)` follows METRICS in this order: names, edges, words where there are no
+`qsts(reference, candidate, vectors, form, other)` follows METRICS in this order: names, edges, words where there are no
 edges, cube root. It shares with the fast implementation only the list of stop words.
 """
 
@@ -18,11 +18,13 @@ NAMED = {"PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "EVENT", "WORK
 NO_CONTENT = {"ADP", "AUX", "CCONJ", "DET", "PART", "PRON", "PUNCT", "SCONJ", "SPACE"}
 
 
-def qsts(reference: Any, candidate: Any, vectors: Vectors, form: str = "paper", qcsim: float = 1.0) -> float:
-    """Equation (1) for two spaCy documents."""
-    nesim = published_names(reference, candidate) if form == "code" else names(reference, candidate)
-    semsim = published_edges(reference, candidate, vectors) if form == "code" else edges(reference, candidate, vectors)
-    return float((qcsim * nesim * semsim) ** (1 / 3))
+def qsts(reference: Any, candidate: Any, vectors: Vectors, form: str = "paper", other: float = 0.5) -> float:
+    """Equation (1) for two spaCy documents of one class; an edge under another relation counts `other`."""
+    if form == "code":
+        nesim, semsim = published_names(reference, candidate), published_edges(reference, candidate, vectors)
+    else:
+        nesim, semsim = names(reference, candidate), edges(reference, candidate, vectors, other)
+    return float((nesim * semsim) ** (1 / 3))
 
 
 # --- the paper ---------------------------------------------------------------------------------------------------
@@ -101,7 +103,7 @@ def likeness(a: Any, b: Any, vectors: Vectors) -> float:
     return min(1.0, max(0.0, cosine))
 
 
-def edges(reference: Any, candidate: Any, vectors: Vectors) -> float:
+def edges(reference: Any, candidate: Any, vectors: Vectors, other: float) -> float:
     wanted, offered = triples(reference), triples(candidate)
     if not wanted:
         return words(reference, candidate, vectors)
@@ -109,8 +111,6 @@ def edges(reference: Any, candidate: Any, vectors: Vectors) -> float:
     for head, rel, tail in wanted:
         best = 0.0
         for head2, rel2, tail2 in offered:
-            if rel != rel2:
-                continue
             if is_name(head) and is_name(tail):
                 value = float(spelling(head) == spelling(head2) and spelling(tail) == spelling(tail2))
             elif is_name(head):
@@ -119,7 +119,7 @@ def edges(reference: Any, candidate: Any, vectors: Vectors) -> float:
                 value = float(spelling(tail) == spelling(tail2)) * likeness(head, head2, vectors)
             else:
                 value = (likeness(head, head2, vectors) + likeness(tail, tail2, vectors)) / 2
-            best = max(best, value)
+            best = max(best, value if rel == rel2 else value * other)
         total += best
     return total / len(wanted)
 

@@ -228,27 +228,25 @@ class Similarity:
 
     def edges(self, wanted: Edge, found: Edge) -> float:
         """Mean of both ends; a name must be the same and then leaves the other end's similarity (paper §2)."""
-        if wanted.relation != found.relation:
+        (h, h2), (t, t2) = (wanted.head, found.head), (wanted.tail, found.tail)
+        if (h.name and h.key != h2.key) or (t.name and t.key != t2.key):
             return 0.0
-        ends = ((wanted.head, found.head), (wanted.tail, found.tail))
-        names = [float(a.key == b.key) for a, b in ends if a.name]
-        others = [(a, b) for a, b in ends if not a.name]
-        if names and not all(names):
-            return 0.0
-        return sum(self(a, b) for a, b in others) / len(others) if others else 1.0
+        if h.name or t.name:
+            return 1.0 if h.name and t.name else self(t, t2) if h.name else self(h, h2)
+        return (self(h, h2) + self(t, t2)) / 2
 
 
-def match_edges(reference: Outline, candidate: Outline, similar: Similarity) -> list[Match]:
-    """Each edge of the reference with the candidate's best edge of the same relation."""
-    by_relation: dict[str, list[Edge]] = {}
-    for edge in candidate.edges:
-        by_relation.setdefault(edge.relation, []).append(edge)
+def match_edges(reference: Outline, candidate: Outline, similar: Similarity, other: float) -> list[Match]:
+    """Each edge of the reference with the candidate's best edge; one of another relation counts `other` times as much.
+
+    The paper's δ is other = 0.
+    """
     matches = []
     for wanted in reference.wanted:
         best, found = 0.0, None
-        for edge in by_relation.get(wanted.relation, ()):
-            value = similar.edges(wanted, edge)
-            if value > best:
+        for edge in candidate.edges:
+            weight = 1.0 if edge.relation == wanted.relation else other
+            if weight > best and (value := weight * similar.edges(wanted, edge)) > best:
                 best, found = value, edge
         matches.append(Match(wanted, found, best))
     return matches
