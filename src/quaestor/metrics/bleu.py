@@ -37,27 +37,28 @@ def bleu_score(counts: Sequence[float], smooth: str = "exp", effective_order: bo
     length, closest, matches, totals = counts[0], counts[1], counts[2 : 2 + n], counts[2 + n :]
     if not any(matches):
         return 0.0
-    add = SMOOTHING_VALUE["add-k"] if smooth == "add-k" else 0.0
-    logs, orders, halved = 0.0, 0, 1.0
-    for order in range(n):
-        extra = add if order else 0.0
-        match, total = matches[order] + extra, totals[order] + extra
+    if smooth == "add-k":
+        add = SMOOTHING_VALUE[smooth]
+        matches = [matches[0], *(match + add for match in matches[1:])]
+        totals = [totals[0], *(total + add for total in totals[1:])]
+    product, orders, halved = 1.0, 0, 1.0
+    for match, total in zip(matches, totals):  # noqa: B905 (both have n)
         if not total:
             break
         orders += 1
         if not match:
             if smooth == "exp":
-                halved *= 2.0
-                match = 1.0 / halved
+                halved /= 2.0
+                match = halved
             elif smooth == "floor":
-                match = SMOOTHING_VALUE["floor"]
+                match = SMOOTHING_VALUE[smooth]
             else:
                 return 0.0
-        logs += math.log(match / total)
+        product *= match / total
     if orders < n and not effective_order:
         return 0.0
-    penalty = min(0.0, 1.0 - closest / length)
-    return math.exp(penalty + logs / orders)
+    mean = product ** (1.0 / orders)
+    return float(mean if length >= closest else mean * math.exp(1.0 - closest / length))
 
 
 def coco_score(counts: Sequence[float]) -> float:

@@ -27,21 +27,28 @@ class Pool(NamedTuple):
 
 def pool(*texts: Sequence[str]) -> Pool:
     """Lay out the texts (each a row of tokens)."""
+    if len(texts) == 1 and len(texts[0]) <= len(_BITS):
+        return Pool(_where(texts[0], _BITS), (-1,), (len(texts[0]),))
     where: dict[str, int] = {}
     parts: list[int] = []
     start = 0
     for text in texts:
         stop = start + len(text)
         bits = _BITS[start:stop] if stop <= len(_BITS) else [1 << i for i in range(start, stop)]
-        own = dict(zip(text, bits, strict=True))
-        if len(own) < len(text):
-            for word, bit in zip(text, bits, strict=True):
-                if own[word] != bit:
-                    own[word] |= bit
+        own = _where(text, bits)
         parts.append(((1 << len(text)) - 1) << start)
         start = stop + 1
         where = {word: where.get(word, 0) | own.get(word, 0) for word in (*where, *own)} if where else own
     return Pool(where, tuple(parts), tuple(map(len, texts)))
+
+
+def _where(text: Sequence[str], bits: Sequence[int]) -> dict[str, int]:
+    where = dict(zip(text, bits))  # noqa: B905 (there may be more bits)
+    if len(where) < len(text):
+        for word, bit in zip(text, bits):  # noqa: B905
+            if where[word] != bit:
+                where[word] |= bit
+    return where
 
 
 @lru_cache(maxsize=4096)

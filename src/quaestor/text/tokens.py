@@ -74,7 +74,6 @@ _TO_SPACE = {code: " " for code in range(128) if chr(code) not in _ALPHANUMERIC}
 _RUNS = re.compile(r"[a-z0-9]+")
 
 
-@lru_cache(maxsize=REMEMBERED)
 def words_rouge(text: str, stemmed: bool = False) -> Tokens:
     """As rouge-score: runs of a–z and 0–9 in lower case; with `stemmed`, Porter stems of those longer than three."""
     text = text.lower()
@@ -83,7 +82,7 @@ def words_rouge(text: str, stemmed: bool = False) -> Tokens:
         from quaestor.text.porter import stem
 
         return tuple(stem(word) if len(word) > 3 else word for word in words)
-    return tuple(words)
+    return tuple(words)  # as fast as remembering it would be
 
 
 # --- SQuAD -----------------------------------------------------------------------------------------------------------
