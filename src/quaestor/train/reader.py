@@ -7,6 +7,7 @@ same article, to a part of its own paragraph without the answer, or with a name 
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -296,26 +297,27 @@ def pack(model: Any, base: Path, out: Path, facts: dict[str, Any]) -> None:
 @click.option(
     "--evaluate", "evaluate", is_flag=True, help="Only print how good the reader in --out (or the shipped) is."
 )
-@click.option(
-    "--judgements", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Rated questions (QGEval)."
-)
-@click.option("--most", default=0, help="Evaluate on about this many questions of each file.")
+@click.option("--most", default=0, help="Evaluate on at most so many questions of each file.")
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, base: Path | None,
-    lr: float, batch: int, negatives: bool, pack_only: bool, evaluate: bool, judgements: Path | None, most: int,
+    lr: float, batch: int, negatives: bool, pack_only: bool, evaluate: bool, most: int,
 ) -> None:  # fmt: skip
     """Train the reader, or say how good it is (--evaluate)."""
     need("torch", "transformers", "safetensors")
     import torch
 
     from quaestor.models import reader
-    from quaestor.train.reader_scores import report, score_file
+    from quaestor.train.reader_scores import HEADER, score_file, score_files, some, table_line
 
     torch.set_num_threads(threads)
     if evaluate:
         model = reader.load(ModelChoice("reader", str(out) if out else None))
-        for line in report(model, data, judgements, most):
-            click.echo(line)
+        click.echo(HEADER)
+        card = json.loads((out / "card.json").read_text()) if out and (out / "card.json").exists() else {}
+        for file, row in score_files(model, data, most):
+            click.echo(table_line(file, row))
+            if out and card:
+                write_card(out, card := {**card, file: {key: round(value, 3) for key, value in row.items()}})
         return
     if out is None:
         raise UsageError("--out names the folder for checkpoints and the model")
@@ -329,7 +331,7 @@ def command(
             raise UsageError("say how long to train: --minutes or --steps")
         plan = Plan(steps=steps, minutes=minutes, lr=lr, batch=batch, seed=seed, threads=threads)
         network, tokenizer, run = train(data, base, out, plan, negatives=negatives, resume=resume)
-    held = score_file(reader.SpanReader(network, tokenizer, "new", ""), corpora(data)[1][::10])
+    held = score_file(reader.SpanReader(network, tokenizer, "new", ""), some(corpora(data)[1], most or 100))
     shown = {k: round(held[k], 3) for k in ("n", "em", "f1", "auc")}
     facts = {"steps": run.step, "minutes": round(run.seconds / 60, 1), "examples": run.examples, "seed": seed}
     how = {"learning rate": lr, "batch": batch, "machine": "2-core CPU machine, no GPU"}

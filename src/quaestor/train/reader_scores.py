@@ -1,10 +1,9 @@
-"""How good a reader is: exact match, F1 and answerability on question-answering files, roundtrip against people."""
+"""How good a reader is: exact match, F1 and answerability on question-answering files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
@@ -12,8 +11,6 @@ from quaestor.models.base import Model
 from quaestor.requests import Read, Reading
 from quaestor.text.answers import exact, f1
 from quaestor.train.examples import Example, read_squad
-
-T = TypeVar("T")
 
 
 def read_all(model: Model, requests: Sequence[Read]) -> list[Reading]:
@@ -78,42 +75,25 @@ def score_file(model: Model, examples: Sequence[Example], seed: int = 7) -> dict
     }
 
 
-def score_roundtrip(model: Model, file: Path, most: int = 0) -> dict[str, float]:
-    """Pearson's r of roundtrip and its parts with human answer consistency and answerability."""
-    from quaestor.metrics.roundtrip import RoundTrip
-    from quaestor.records import read_records
-
-    records = [r for r in read_records(file) if r.context and r.question and r.answer and r.human]
-    records = _some(records, most)
-    readings = read_all(model, [Read(r.question or "", r.context or "", gold=r.answer) for r in records])
-    row: dict[str, float] = {"n": len(records)}
-    for view in ("both", "p", "f1"):
-        values = [RoundTrip(view=view).join(x, r.answer or "").value for x, r in zip(readings, records, strict=True)]
-        for dimension in ("answer_consistency", "answerability"):
-            human = [float(r.human[dimension]) for r in records]
-            row[f"{view} ~ {dimension}"] = float(np.corrcoef(values, human)[0, 1])
-    unanswerable = [x.unanswerable for x in readings]
-    row["-P(unanswerable) ~ answerability"] = -float(
-        np.corrcoef(unanswerable, [float(r.human["answerability"]) for r in records])[0, 1]
-    )
-    return row
+HEADER = (
+    "| file | n | answerable | EM | F1 | EM, may decline | F1, may decline | AUC | against |\n"
+    "|---|---|---|---|---|---|---|---|---|"
+)
 
 
-def _some(items: list[T], most: int) -> list[T]:
-    """At most `most` items, evenly taken (0: all)."""
+def table_line(name: str, row: dict[str, float]) -> str:
+    """The figures of one file as a line of Markdown under HEADER."""
+    against = "other articles' paragraphs" if row["answerable"] == row["n"] else "its unanswerable questions"
+    figures = " | ".join(f"{row[key]:.1f}" for key in ("em", "f1", "em_free", "f1_free"))
+    return f"| {name} | {row['n']:.0f} | {row['answerable']:.0f} | {figures} | {row['auc']:.3f} | {against} |"
+
+
+def some(items: list[Example], most: int) -> list[Example]:
+    """At most `most` examples, evenly taken (0: all)."""
     return items[:: -(-len(items) // most)] if most else items
 
 
-def report(model: Model, data: Path, judgements: Path | None, most: int = 0) -> Iterator[str]:
-    """The figures as lines of Markdown, with n; `most` bounds what is taken from each file (0: all)."""
-    yield "| file | n | answerable | EM | F1 | EM, may decline | F1, may decline | AUC | against |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+def score_files(model: Model, data: Path, most: int = 0) -> Iterator[tuple[str, dict[str, float]]]:
+    """File by file, on the part of SQuAD that no model of quaestor is trained on."""
     for name in ("xquad_en.json", "squad2_cs224n_dev.json"):
-        row = score_file(model, _some(read_squad(data / name), most))
-        against = "other articles' paragraphs" if row["answerable"] == row["n"] else "its unanswerable questions"
-        figures = " | ".join(f"{row[key]:.1f}" for key in ("em", "f1", "em_free", "f1_free"))
-        yield f"| {name} | {row['n']} | {row['answerable']} | {figures} | {row['auc']:.3f} | {against} |"
-    if judgements:
-        row = score_roundtrip(model, judgements, most)
-        yield f"\n| roundtrip, Pearson's r, n = {row.pop('n'):.0f} | r |\n|---|---|"
-        yield from (f"| {key} | {value:.3f} |" for key, value in row.items())
+        yield name, score_file(model, some(read_squad(data / name), most))
