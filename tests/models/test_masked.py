@@ -79,5 +79,9 @@ def test_what_cannot_be_recovered_says_why(masked: Any) -> None:
     for form in ("paper", "code"):
         with pytest.raises(Unscored, match="answer"):
             masked.answer([Recover(CONTEXT, QUESTION, "", form)])
-    with pytest.raises(UsageError, match="mask"):
+    asked = [Recover(CONTEXT, QUESTION, ""), Recover(CONTEXT, QUESTION, "king")]
+    assert sorted(i for group in masked.batches(asked) for i in group) == [0, 1]  # packing never fails
+    with pytest.raises(UsageError, match="cannot play the role masked"):  # no head: its weights would be made up
+        ModelSet({"masked": str(tiny("bert"))})["masked"]
+    with pytest.raises(UsageError, match="masked"):
         ModelSet({"masked": str(tiny("gpt2"))})["masked"]

@@ -17,6 +17,7 @@ import types
 import zlib
 from collections.abc import Iterable, Sequence
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -40,11 +41,16 @@ def size_limit() -> int:
     return int(number) * UNITS[unit]
 
 
+@cache
+def _version() -> str:
+    return version("quaestor")
+
+
 def digest(key: Key) -> bytes:
-    """The stable name of an answer: model, kind of request, every field of it."""
+    """The stable name of an answer: quaestor's version, the model, the kind of request, every field of it."""
     model, request = key
     fields = [[f.name, getattr(request, f.name)] for f in dataclasses.fields(request)]
-    text = json.dumps([FORMAT, model, type(request).__module__, type(request).__qualname__, fields])
+    text = json.dumps([FORMAT, _version(), model, type(request).__module__, type(request).__qualname__, fields])
     return hashlib.sha256(text.encode()).digest()
 
 

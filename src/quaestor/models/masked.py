@@ -60,7 +60,9 @@ class Masked(Model):
             raise UsageError(f"masked model {self.name} has no mask or separator token")
 
     def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
-        return [sum(len(m.ids) for part in plan.parts for m in part) for plan in map(self._plan, requests)]
+        """Roughly: the whole text once for each word of the answer."""
+        asked = [r for r in requests if isinstance(r, Recover)]
+        return [(len(f"{r.context}{r.question}{r.answer}") // 4 + 8) * (len(r.answer.split()) + 1) for r in asked]
 
     def answer(self, batch: Sequence[Request[Any]]) -> list[TokenScores]:
         plans = [self._plan(request) for request in batch]

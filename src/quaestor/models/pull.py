@@ -11,7 +11,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from quaestor.errors import UsageError
@@ -159,7 +159,8 @@ def _alive(pid: int) -> bool:
 def _put(made: Path, place: Path) -> None:
     """Rename into place; if another pull was first, its folder stays. A folder without manifest is in nobody's use."""
     if place.exists() and not (place / MANIFEST).exists():
-        place.rename(made.parent / "stale")
+        with suppress(OSError):  # another pull cleared it away
+            place.rename(made.parent / "stale")
     try:
         made.rename(place)
     except OSError:

@@ -45,13 +45,16 @@ def load_transformer(choice: ModelChoice, kind: str, **settings: Any) -> Loaded:
     before = transformers.logging.get_verbosity()
     transformers.logging.set_verbosity_error()
     try:
-        model = getattr(transformers, kind).from_pretrained(found.folder, **settings)
+        model, told = getattr(transformers, kind).from_pretrained(found.folder, output_loading_info=True, **settings)
         tokenizer = transformers.AutoTokenizer.from_pretrained(found.folder)
         model = model.to(device).eval()
     except (OSError, ValueError, RuntimeError, KeyError, AssertionError) as error:
         raise UsageError(f"{choice.role} model {found.name}: {str(error).splitlines()[0]}") from None
     finally:
         transformers.logging.set_verbosity(before)
+    # a pooler is never asked; any other weight that is not in the checkpoint would be made up
+    if missing := sorted(key for key in told["missing_keys"] if "pooler" not in key):
+        raise UsageError(f"{found.name} cannot play the role {choice.role}: the checkpoint has no {missing[0]}")
     if not tokenizer.is_fast:
         raise UsageError(f"{choice.role} model {found.name}: its tokenizer does not say where pieces stand")
     return Loaded(model, tokenizer, found.name, _with_dtype(found, choice.dtype))
