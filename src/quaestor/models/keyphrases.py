@@ -85,6 +85,7 @@ def from_base(base: Path, settings: Mapping[str, Any]) -> torch.nn.Module:
     from transformers import AutoModel, logging
 
     logging.set_verbosity_error()
+    logging.disable_progress_bar()
     return build_network(AutoModel.from_pretrained(base, add_pooling_layer=False, attention_probs_dropout_prob=0.0))
 
 
