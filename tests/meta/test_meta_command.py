@@ -62,6 +62,17 @@ def test_scores_join_by_id_and_system_in_any_order(tmp_path: Path) -> None:
     assert (by["mine"]["kind"], by["peer"]["kind"], by["mine"]["n"]) == ("metric", "peer", 30)
 
 
+def test_sanity_baselines_stand_in_every_table_unless_refused(tmp_path: Path) -> None:
+    file = write(tmp_path / "r.jsonl", rated(30))
+    by = {row["metric"]: row for row in found(file)["rows"]}
+    assert {name for name, row in by.items() if row["kind"] == "sanity"} == {"length", "novel-f1"}
+    assert by["peer"]["p"] is not None and by["peer"]["mark"].startswith("≤ ")
+    assert by["length"]["values"]["pearson"] == pytest.approx(
+        np.corrcoef([3 * (k % 4 + 1) for k in range(30)], [k % 5 for k in range(30)])[0, 1]
+    )
+    assert {row["metric"] for row in found(file, "--no-baselines")["rows"]} == {"peer"}
+
+
 def test_scores_in_csv_join_too(tmp_path: Path) -> None:
     rows = rated(30)
     lines = ["id,system,scores.mine", *(f"{r['id']},{r['system']},{k % 7 / 7}" for k, r in enumerate(rows))]

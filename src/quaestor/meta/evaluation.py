@@ -108,6 +108,9 @@ def evaluate(
         reasons = sorted({row.reason for row in rows if row.reason}) or notes[-1:]
         raise UsageError(f"{table.source}: nothing can be correlated: {'; '.join(reasons)}")
     notes += _gaps(table)
+    if level == "segment" and "accuracy" in coefficients:
+        ties = ", ".join(f"{name} {_tied(table.human[:, d]):.0%}" for d, name in enumerate(table.dimensions))
+        notes.append(f"pairs that people tie, and so the acc of a metric that ties everything: {ties}")
     method = methods[0] if by is None else methods[0] + " (each part on its own)"
     return Evaluation(
         table.source, level, coefficient, tuple(coefficients), tuple(rows), len(table.records), method, correction,
@@ -189,6 +192,13 @@ def _gaps(table: Judgements) -> list[str]:
         for name, count in zip(table.metrics, missing, strict=True)
         if count
     ]
+
+
+def _tied(ratings: Array) -> float:
+    """The share of pairs of records with equal ratings."""
+    _, counts = np.unique(ratings[np.isfinite(ratings)], return_counts=True)
+    n = int(counts.sum())
+    return float((counts * (counts - 1)).sum() / max(1, n * (n - 1)))
 
 
 def _number(value: Any) -> float | None:
