@@ -14,7 +14,7 @@ from quaestor.records import Record
 from quaestor.requests import Continue, Read, Recover, TokenScores, together
 
 ROLE = {"paper": "masked", "code": "masked", "causal": "causal", "gain": "causal", "reader": "reader"}
-FLOOR = 1e-4
+FLOOR = 1e-6
 """The least probability that form=reader gives an answer it does not find, so that the logarithm stays finite."""
 
 
