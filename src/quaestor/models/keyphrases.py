@@ -191,6 +191,7 @@ class KeyphraseModel(Model):
     """Answers `Weigh`: for each word of an answer, the probability that it belongs to the keyphrase."""
 
     role: ClassVar[str] = "keyphrases"
+    budget = 1024  # a third faster than 4096 on a processor: a batch's states stay in its cache
 
     def __init__(self, network: Any, tokenizer: Any, name: str, sha256: str, window: int = WINDOW) -> None:
         self.network, self.tokenizer, self.name, self.sha256 = network, tokenizer, name, sha256
