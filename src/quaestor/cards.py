@@ -103,7 +103,7 @@ def card_markdown(cls: type[Metric]) -> str:
 def write_cards(folder: Path) -> None:
     """One Markdown file per metric, and an index: how docs/metrics is made."""
     folder.mkdir(parents=True, exist_ok=True)
-    index = ["# Metrics", "", "Made by `quaestor.cards.write_cards` from the metrics' own classes.", ""]
+    index = ["# Metrics", "", "Made by `quaestor metrics --write docs/metrics` from the metrics' own classes.", ""]
     index += ["| metric | judges | models | what it says |", "|---|---|---|---|"]
     for name, cls in all_metrics().items():
         (folder / f"{name}.md").write_text(card_markdown(cls), encoding="utf-8")
