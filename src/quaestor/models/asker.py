@@ -113,6 +113,7 @@ class TextAsker(Model):
         from transformers import AutoModelForSeq2SeqLM, logging
 
         logging.set_verbosity_error()
+        logging.disable_progress_bar()
         model = AutoModelForSeq2SeqLM.from_pretrained(folder)
         self.model = model.to(dtype=getattr(torch, choice.dtype), device=choice.device or "cpu").eval()
         self.tokenizer, self.name, self.sha256 = tokenizer, name, sha256
