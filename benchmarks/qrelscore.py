@@ -78,7 +78,7 @@ def main(count: int, slow: int, threads: int) -> None:
         "qrelscore": lambda r: relevance.score(r["question"], r["context"]),
         "qrel-lrm": lambda r: relevance.lrm(r["question"], r["context"]),
         "qrel-grg": lambda r: relevance.grg(r["question"], r["context"]),
-        "qascore": lambda r: answers.causal(r["context"], r["question"], r["answer"]),
+        "qascore[form=causal]": lambda r: answers.causal(r["context"], r["question"], r["answer"]),
         "qascore[form=paper]": lambda r: sum(answers.paper(r["context"], r["question"], r["answer"])),
     }
     for spec, one in sides.items():

@@ -12,7 +12,7 @@ from quaestor.metrics.base import Metric
 
 def facts(cls: type[Metric]) -> dict[str, str]:
     """The card's lines by title."""
-    low, high = (f"{bound:g}" for bound in cls.range)
+    low, high = (f"{bound:g}".replace("-inf", "no lower bound").replace("inf", "no upper bound") for bound in cls.range)
     return {
         "judges": ", ".join(cls.judges),
         "reads": ", ".join(cls.reads) or "nothing else",

@@ -69,10 +69,10 @@ def test_code_form_keeps_the_last_ids(models, second):
 
 def test_words_add_up_and_stand_in_the_evidence(models):
     record = {"id": "1", "context": CONTEXT, "question": "who wrote it ?", "answer": "jane austen"}
-    (line,) = quaestor.score([record], "qascore", models=models, cache=False)
-    words = line["evidence"]["qascore"]["words"]
+    (line,) = quaestor.score([record], "qascore[form=causal]", models=models, cache=False)
+    words = line["evidence"]["qascore[form=causal]"]["words"]
     assert [w for w, _ in words] == ["jane", "austen"]
-    assert sum(v for _, v in words) == pytest.approx(line["scores"]["qascore"], abs=1e-3)
+    assert sum(v for _, v in words) == pytest.approx(line["scores"]["qascore[form=causal]"], abs=1e-3)
 
 
 def test_pieces_go_to_their_words():
@@ -92,3 +92,21 @@ def test_edges_give_a_number_or_a_reason(form, item, models):
     result = quaestor.score([record], f"qascore[form={form}]", models=models, cache=False)
     spec = result.specs[0]
     assert result[spec, "1"] is not None or not result.unscored[spec]["1"].startswith("error:"), result.unscored
+
+
+@pytest.mark.embedded
+def test_the_readers_form_follows_the_question_and_says_when_it_cannot():
+    context = "Jack drove his car to the bazaar to purchase milk and honey for his large family."
+    rows = [
+        {
+            "id": "good",
+            "context": context,
+            "question": "Where did Jack buy his milk and honey?",
+            "answer": "the bazaar",
+        },
+        {"id": "bad", "context": context, "question": "Who needed milk and honey?", "answer": "the bazaar"},
+        {"id": "absent", "context": context, "question": "Was Jack rich?", "answer": "no"},
+    ]
+    result = quaestor.score(rows, "qascore")
+    assert result["qascore", "good"] > result["qascore", "bad"]
+    assert "does not stand in the context" in result.unscored["qascore"]["absent"]

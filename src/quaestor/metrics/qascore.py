@@ -46,18 +46,19 @@ def by_word(answer: str, scores: TokenScores) -> list[tuple[str, float]]:
 class QAScore(Metric):
     """Does a question lead to its answer: how probable a language model finds the answer, given context and question.
 
-    QAScore = sum over the answer's words of log p(word | context, question) (equations 6–8). form=paper masks one whole
+    QAScore = sum over the answer's words of log p(word | context, question) (equations 6–8). The default, form=reader, is
+    equation (6) with an extractive reader in place of the language model: the log-probability of the answer's span. Of the
+    forms that need no download it follows people best (docs/results/qrelscore.md). form=paper masks one whole
     word of the answer at a time in `context <sep> question <sep> answer` and asks a masked model. form=causal is
     equation (6) with a causal language model: the answer after the prompt "CONTEXT, blank line, Question: QUESTION, new
     line, Answer:". form=gain subtracts the same without the question, log p(answer | context): what the question adds.
-    form=reader is equation (6) with an extractive reader: log of the probability of the answer's span. form=code is the
-    authors' program: one mask per piece, the mean log-probability over all positions, last 512 ids, mean over masks.
+    form=code is the authors' program: one mask per piece, the mean log-probability over all positions, last 512 ids, mean over masks.
     """
 
     name: ClassVar[str] = "qascore"
     judges: ClassVar[tuple[str, ...]] = ("question",)
     reads: ClassVar[tuple[str, ...]] = ("context", "answer")
-    roles: ClassVar[tuple[str, ...]] = ("causal", "masked", "reader")
+    roles: ClassVar[tuple[str, ...]] = ("reader", "causal", "masked")
     range: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
     citation: ClassVar[str] = "Ji, Lyu, Jones, Zhou, Graham: QAScore. Entropy 24(11), 2022."
     limits: ClassVar[str] = (
@@ -71,7 +72,7 @@ class QAScore(Metric):
         "question": "Where did Jack buy his milk and honey?",
         "answer": "the bazaar",
     }
-    form: str = param("causal", "which form of the score", ("paper", "causal", "gain", "reader", "code"))
+    form: str = param("reader", "which form of the score", ("reader", "paper", "causal", "gain", "code"))
     reduce: str = param("sum", "sum over the answer's words, or their mean", ("sum", "mean"))
 
     def roles_needed(self) -> tuple[str, ...]:
