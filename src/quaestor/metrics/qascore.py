@@ -46,13 +46,13 @@ def by_word(answer: str, scores: TokenScores) -> list[tuple[str, float]]:
 class QAScore(Metric):
     """Does a question lead to its answer: how probable a language model finds the answer, given context and question.
 
-    QAScore = sum over the answer's words of log p(word | context, question) (equations 6–8). The default, form=reader, is
-    equation (6) with an extractive reader in place of the language model: the log-probability of the answer's span. Of the
-    forms that need no download it follows people best (docs/results/qrelscore.md). form=paper masks one whole
-    word of the answer at a time in `context <sep> question <sep> answer` and asks a masked model. form=causal is
-    equation (6) with a causal language model: the answer after the prompt "CONTEXT, blank line, Question: QUESTION, new
-    line, Answer:". form=gain subtracts the same without the question, log p(answer | context): what the question adds.
-    form=code is the authors' program: one mask per piece, the mean log-probability over all positions, last 512 ids, mean over masks.
+    QAScore = sum over the answer's words of log p(word | context, question) (equations 6–8). form=reader, the default,
+    is equation (6) with an extractive reader: the log-probability of the answer's span. Of the forms that need no download
+    it follows people best (docs/results/qrelscore.md). form=paper masks one whole word of the answer at a time in
+    `context <sep> question <sep> answer` and asks a masked model. form=causal is equation (6) with a causal language
+    model: the answer after the prompt "CONTEXT, blank line, Question: QUESTION, new line, Answer:". form=gain subtracts
+    the same without the question, log p(answer | context): what the question adds. form=code is the authors' program:
+    one mask per piece, the mean log-probability over all positions, last 512 ids, mean over masks.
     """
 
     name: ClassVar[str] = "qascore"
