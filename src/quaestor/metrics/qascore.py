@@ -47,7 +47,7 @@ class QAScore(Metric):
     """Does a question lead to its answer: how probable a language model finds the answer, given context and question.
 
     QAScore = sum over the answer's words of log p(word | context, question) (equations 6–8). form=reader, the default,
-    is equation (6) with an extractive reader: the log-probability of the answer's span. Of the forms that need no download
+    is equation (6) with an extractive reader: the log-probability of the answer's span. Of the forms that run offline
     it follows people best (docs/results/qrelscore.md). form=paper masks one whole word of the answer at a time in
     `context <sep> question <sep> answer` and asks a masked model. form=causal is equation (6) with a causal language
     model: the answer after the prompt "CONTEXT, blank line, Question: QUESTION, new line, Answer:". form=gain subtracts
