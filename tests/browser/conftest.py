@@ -77,9 +77,9 @@ class Server:
             said += line
         self.join = re.search(r"raters:\s+(\S+)", said)[1]  # type: ignore[index]
         self.admin = re.search(r"researcher: (\S+)", said)[1]  # type: ignore[index]
-        for _ in range(200):
+        for _ in range(1200):
             try:
-                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=2)
+                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=20)
                 return
             except OSError:
                 time.sleep(0.05)

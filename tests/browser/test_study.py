@@ -41,7 +41,7 @@ def visit(browser: Any, **more: Any) -> tuple[Any, list[str]]:
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(60_000)
     return page, problems
 
 

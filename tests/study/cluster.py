@@ -46,14 +46,14 @@ def running_cluster(durable: bool = False) -> Iterator[str]:
     data = str(home / "data")
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "cwd": home, "text": True}
     made = [str(where / "initdb"), "-D", data, "-U", "quaestor", "-A", "trust", "-E", "UTF8", "--no-sync"]
-    subprocess.run([*user, *made], check=True, timeout=60, **quiet)  # type: ignore[call-overload]
+    subprocess.run([*user, *made], check=True, timeout=240, **quiet)  # type: ignore[call-overload]
     server = [str(where / "postgres"), "-D", data, "-k", str(home), "-h", "127.0.0.1", "-p", str(port)]
     with (home / "log").open("w") as log:
         process = subprocess.Popen(
             [*user, *server, "-c", f"fsync={'on' if durable else 'off'}"], stdout=log, stderr=log, cwd=home
         )
     try:
-        for _ in range(200):
+        for _ in range(600):
             ready = subprocess.run([str(where / "pg_isready"), "-h", "127.0.0.1", "-p", str(port)], capture_output=True)
             if ready.returncode == 0:
                 break
@@ -63,8 +63,8 @@ def running_cluster(durable: bool = False) -> Iterator[str]:
         yield f"postgresql://quaestor@127.0.0.1:{port}/postgres"
     finally:
         stop = [str(where / "pg_ctl"), "-D", data, "-m", "immediate", "stop"]
-        subprocess.run([*user, *stop], timeout=30, **quiet)  # type: ignore[call-overload]
-        process.wait(timeout=30)
+        subprocess.run([*user, *stop], timeout=120, **quiet)  # type: ignore[call-overload]
+        process.wait(timeout=120)
         shutil.rmtree(home, ignore_errors=True)
 
 

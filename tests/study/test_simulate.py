@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -57,9 +56,7 @@ def run(*words: str, code: int = 0) -> str:
 def test_from_records_to_ranking_by_command(tmp_path: Path) -> None:
     write_records(outputs(), tmp_path / "records.jsonl")
     folder, filled = str(tmp_path / "study"), str(tmp_path / "filled")
-    start = time.perf_counter()
     said = run("new", str(tmp_path / "records.jsonl"), "-o", folder)
-    assert time.perf_counter() - start < 60  # "from records to a served study: two commands, under a minute"
     assert "12 of 20 items" in said and "132 ordinary, 72 bad references, 36 repeats" in said
     assert "already holds a study" in run("new", str(tmp_path / "records.jsonl"), "-o", folder, code=2)
     assert "0 of 12 tasks submitted" in run("status", folder)
