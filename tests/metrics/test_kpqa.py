@@ -233,3 +233,24 @@ def test_bad_parameters_are_refused() -> None:
     for spec in ("rouge-l-kpqa[beta=0]", "bertscore-kpqa[rescale=1]", "bertscore-kpqa[layer=-1]", "bleu1-kpqa[form=x]"):
         with pytest.raises(UsageError):
             metric(spec)
+
+
+@pytest.mark.embedded
+def test_figure_1_a_wrong_number_costs_more_than_half() -> None:
+    """The paper's Figure 1, with the shipped keyphrase model and the embedded encoder."""
+    from quaestor.metrics.kpqa import EXAMPLE
+    from quaestor.scoring import score as run
+
+    right = {**EXAMPLE, "id": "right", "answer": "There are four steps involved in a hypothesis test."}
+    polar = {"question": "Was the letter mailed?", "judge": "answer", "references": ["yes, it was mailed"]}
+    records = [
+        EXAMPLE,
+        right,
+        {**polar, "id": "yes", "answer": "yes"},
+        {**polar, "id": "no", "answer": "no, it was not"},
+    ]
+    result = run(records, ["bleu[n=1]", "rouge-l", "bertscore[layer=1]", *NAMES], cache=False)
+    for plain, weighted in zip(("bleu[n=1]", "rouge-l", "bertscore[layer=1]"), NAMES, strict=True):
+        before, after = result[plain, "figure-1"], result[weighted, "figure-1"]
+        assert after < before / 2 and result[weighted, "right"] > 0.9
+        assert result[weighted, "yes"] > 0.6 > 0.4 > result[weighted, "no"]
