@@ -87,8 +87,8 @@ def _below(p: float | None) -> bool:
 
 def interval_cover(runs: int) -> Iterator[tuple[str, list[bool]]]:
     """Coverage of the intervals at each level, over items and over both items and systems."""
-    settings = [("segment", "items", 60, 5), ("group", "items", 60, 8), ("system", "items", 60, 12)]
-    settings += [("segment", "both", 40, 15), ("system", "systems", 40, 15)]
+    settings = [("system", "systems", 40, 15), ("system", "items", 60, 12), ("segment", "both", 40, 15)]
+    settings += [("segment", "items", 60, 5), ("group", "items", 60, 8)]
     for level, over, items, systems in settings:
         truth = _truth(level, over, items, systems)
         hits: dict[str, list[bool]] = {name: [] for name in COEFFICIENTS}
