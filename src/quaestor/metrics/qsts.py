@@ -21,10 +21,10 @@ LIKELY = 0.25
 """A class this probable, against the best one, may be the right one."""
 SURELY_OTHER = 0.1
 """An expected class similarity below this counts as none."""
-CLASS_RULES = ("likely", "best", "expected")
+CLASS_RULES = ("expected", "likely", "best")
 CLASS_RULE = (
-    "which of its classes a question has: the most alike of the likely ones; only the best, as in the paper; or the "
-    "expected similarity over all of them"
+    "how sure the classifier must be: the expected similarity over all classes (below .1 it is 0); the most alike of "
+    "the likely classes; or only the best class of each question, as in the paper"
 )
 RELATIONS = "an edge matched by one of another relation counts half, or, as in the paper, not at all"
 OTHER = {("paper", "half"): 0.5, ("paper", "same"): 0.0, ("code", "half"): 0.0, ("code", "same"): 0.0}
@@ -180,7 +180,7 @@ class Qsts(Comparison):
     QSTS(r, g) = (qcsim · nesim · semsim)^(1/3), equation (1); directional, counted over the reference r. With
     `against=context` the question takes the reference's place and the passage the candidate's: no reference is needed.
     A reference without edges between content words is compared by its content words. A classifier is not always sure:
-    by default two questions agree as far as their likely classes do. Nor is a parser: an edge found under another
+    by default qcsim is its expected value over the classes' probabilities. Nor is a parser: an edge found under another
     relation counts half. Both follow people better (docs/results/qsts.md); the paper has classes=best,relations=same.
     """
 
@@ -194,7 +194,7 @@ class Qsts(Comparison):
         "class of the reference questions or the record's answer_type (with on it is 1 there)",
         ("on", "off", "reference"),
     )
-    classes: str = param("likely", CLASS_RULE, CLASS_RULES)
+    classes: str = param("expected", CLASS_RULE, CLASS_RULES)
     relations: str = param("half", RELATIONS, ("half", "same"))
 
     def other_relation(self) -> float:
@@ -222,7 +222,7 @@ class QstsClass(ReferenceMetric):
     example: ClassVar[Mapping[str, Any]] = EXAMPLE
     limits: ClassVar[str] = "English. Classes were learnt from short factual questions; others are guesses."
 
-    classes: str = param("likely", CLASS_RULE, CLASS_RULES)
+    classes: str = param("expected", CLASS_RULE, CLASS_RULES)
 
     async def compare(self, candidate: str, reference: str, record: Record) -> Score:
         if not any(c.isalnum() for c in candidate) or not any(c.isalnum() for c in reference):
