@@ -58,6 +58,8 @@ def likely(chances: Mapping[str, float]) -> list[str]:
 
 def class_factor(mine: Mapping[str, float], theirs: Mapping[str, float], rule: str) -> float:
     """qcsim of two questions from their class probabilities, by one of three rules (see the parameter `classes`)."""
+    if mine == theirs:
+        return 1.0  # the same question, however unsure its class
     if rule == "expected":
         mean = sum(p * q * class_similarity(a, b) for a, p in mine.items() for b, q in theirs.items() if p * q > 1e-6)
         return mean if mean >= SURELY_OTHER else 0.0
