@@ -43,6 +43,7 @@ class Database:
         self._engine = open_engine(url)
         self._writer = self._engine.execution_options(writes=True)
         self._line = threading.Lock() if self._engine.dialect.name == "sqlite" else None
+        self._alone = threading.Lock()
         self._jobs: deque[_Job] = deque()
 
     def close(self) -> None:
@@ -60,9 +61,12 @@ class Database:
             with self._line, self._writer.begin() as connection:
                 yield connection
             return
-        with self._writer.begin() as connection:
-            if alone:
-                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+        if not alone:
+            with self._writer.begin() as connection:
+                yield connection
+            return
+        with self._alone, self._writer.begin() as connection:  # wait here first, without holding a connection
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
             yield connection
 
     def together(self, write: Callable[[Connection], T]) -> T:

@@ -97,7 +97,8 @@ def open_engine(url: str) -> Engine:
         url = "postgresql://" + url.removeprefix("postgres://")
     if url.startswith("postgresql://"):
         url = "postgresql+psycopg://" + url.removeprefix("postgresql://")
-        return create_engine(url, pool_size=10, max_overflow=10, pool_pre_ping=True)
+        # As many connections as the server has threads (40), so that no request waits for one.
+        return create_engine(url, pool_size=20, max_overflow=20, pool_timeout=120, pool_pre_ping=True)
     engine = create_engine(url, connect_args={"timeout": 30, "check_same_thread": False}, pool_size=16)
 
     @event.listens_for(engine, "connect")
