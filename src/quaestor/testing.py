@@ -38,7 +38,7 @@ def check_metric(spec: str | Metric, models: ModelSet | None = None, tolerance: 
 
 def _records(metric: Metric) -> list[Record]:
     """The card's example and three variations of it."""
-    first = Record.from_object({"id": "example", **metric.example})
+    first = Record.from_object({**metric.example, "id": "example"})
     longer: dict[str, Any] = {
         n: f"{t} It was so, and it stayed so, for {i} long years." for i, (n, t) in enumerate(_texts(first), 3)
     }

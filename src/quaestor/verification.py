@@ -11,6 +11,7 @@ from typing import Any
 from quaestor.errors import UsageError
 from quaestor.metrics import all_metrics, metric
 from quaestor.metrics.base import Metric
+from quaestor.models.base import ModelSet
 from quaestor.scoring import score
 
 EXPECTED = Path(__file__).with_name("expected.json")
@@ -26,9 +27,9 @@ class Check:
     detail: str
 
 
-def _value(chosen: Metric) -> float:
-    record: dict[str, Any] = {"id": "example", **chosen.example}
-    result = score([record], chosen, cache=False)
+def _value(chosen: Metric, models: ModelSet) -> float:
+    record: dict[str, Any] = {**chosen.example, "id": "example"}
+    result = score([record], chosen, models=models, cache=False)
     value: float | None = result[str(chosen), "example"]
     if value is None:
         raise ValueError(f"unscored: {result.unscored[str(chosen)]['example']}")
@@ -37,9 +38,10 @@ def _value(chosen: Metric) -> float:
 
 def recompute(tolerance: float) -> Iterator[Check]:
     """Every shipped value against the one computed here."""
+    models = ModelSet()
     for spec, expected in json.loads(EXPECTED.read_text(encoding="utf-8")).items():
         try:
-            got = _value(metric(spec))
+            got = _value(metric(spec), models)
         except UsageError as missing:
             yield Check(spec, "skipped", str(missing))
             continue
@@ -53,5 +55,6 @@ def recompute(tolerance: float) -> Iterator[Check]:
 
 def record_expected() -> None:
     """Write the expected values of this machine; a developer does so when a metric's definition changes."""
-    values = {name: _value(cls.with_parameters({})) for name, cls in all_metrics().items()}
+    models = ModelSet()
+    values = {name: _value(cls.with_parameters({}), models) for name, cls in all_metrics().items()}
     EXPECTED.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")

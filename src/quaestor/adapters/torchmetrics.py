@@ -51,7 +51,7 @@ class QuaestorMetric(Metric):
         """How many sufficient statistics the metric has: as many as its own example gives."""
         if self.metric.roles_needed() or isinstance(self.metric, CorpusMetric):
             return 0
-        example = {"id": "example", **self.metric.example}
+        example = {**self.metric.example, "id": "example"}
         as_shown = replace(self.metric, judge="") if hasattr(self.metric, "judge") else self.metric  # type: ignore[call-arg]
         found = score([example], as_shown).outcomes[0].scores.get(str(as_shown))
         return len(found.counts) if found else 0
