@@ -41,14 +41,14 @@ class Watch:
     """Remembers what a model was asked."""
 
     def __init__(self, model: Any) -> None:
-        self.model, self.seen = model, list[Any]()
+        self.watched, self.seen = model, list[Any]()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.model, name)
+        return getattr(self.watched, name)
 
     def answer(self, batch: Any) -> Any:
         self.seen += batch
-        return self.model.answer(batch)
+        return self.watched.answer(batch)
 
 
 def ask_alone(asker: Any, request: Ask) -> None:
