@@ -26,7 +26,7 @@ KINDS: dict[str, tuple[bool, str]] = {
 """Kind → (should it be kept?, what it does)."""
 MIXTURE = {"careful": 0.25, "noisy": 0.1, "biased": 0.1, "straight": 0.15, "random": 0.3, "per-item": 0.1}
 SPREAD = 12.0
-"""Points between the best and the worst system. Found as .47 in z; the paper's Table 5 spans .37, which 9 points give."""
+"""Points between the best and the worst system; found as .47 in z (the paper's Table 5: .37, which 9 points give)."""
 
 
 @dataclass(frozen=True)
