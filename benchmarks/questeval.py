@@ -90,7 +90,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--single", type=int, default=6, help="questions called one at a time")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--asker", default=None, help="folder or hub name")
+    parser.add_argument("--asker", default="trained", help="trained, or the folder of one")
     given = parser.parse_args()
     by_source: dict[str, list[Record]] = defaultdict(list)
     for record in read_records(given.records):

@@ -158,5 +158,19 @@ def test_cloze_questions_put_a_question_word_in_the_answers_place(answer, questi
     from quaestor.requests import Ask
 
     text = "Anna Weber moved from Ulm to the coast in 1987. Her two dogs barked on Monday."
-    asker = load(ModelChoice("asker", "cloze"))
+    asker = load(ModelChoice("asker"))
+    assert asker.name == load(ModelChoice("asker", "cloze")).name == "cloze"
     assert asker.answer([Ask(text, answer, text.index(answer))]) == [(question,)]
+
+
+@pytest.mark.embedded
+def test_the_shipped_trained_asker_asks_for_its_answer():
+    from quaestor.models.asker import load
+    from quaestor.models.base import ModelChoice
+    from quaestor.requests import Ask
+
+    text = "Anna Weber moved from Ulm to the coast in 1987."
+    asker = load(ModelChoice("asker", "trained"))
+    year, who = asker.answer([Ask(text, "1987", text.index("1987")), Ask(text, "Anna Weber", 0)])
+    assert "year" in year[0] or year[0].startswith("When")
+    assert who[0].endswith("?") and "Anna" not in who[0]

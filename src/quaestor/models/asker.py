@@ -1,7 +1,8 @@
 """The asker: writes questions about a text whose answer is a given part of it.
 
-The shipped asker is SmolLM2 with low-rank corrections (`quaestor train asker`). Text-to-text models such as
-QuestEval's T5 can take its place (`--model asker=FOLDER or hub name`), or `--model asker=cloze`, which needs no model.
+By default the cloze asker plays the role: it needs no model, and its questions stand the round trip more often than
+those of the shipped trained asker, SmolLM2 with low-rank corrections (`--model asker=trained`; docs/results/questeval.md).
+Text-to-text models such as QuestEval's T5 can take the role, too (`--model asker=FOLDER or hub name`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from quaestor.models.checkpoints import find, need
 from quaestor.models.shipped import load_shipped
 from quaestor.text.passages import passage_of, passages
 
+TRAINED = "trained"
+"""Names the shipped trained asker."""
 LIMIT = 32
 """Most tokens of a question."""
 
@@ -164,8 +167,8 @@ def build(base: Path, settings: Mapping[str, Any]) -> Any:
 
 
 def load(choice: ModelChoice) -> Model:
-    """The asker a run asks for: the shipped one, one trained here (a folder), or a text-to-text checkpoint."""
-    if choice.name == cloze.NAME:
+    """The asker a run asks for: cloze, the shipped trained one, one trained here (a folder), or text-to-text."""
+    if choice.name == cloze.NAME or (choice.name is None and choice.family == "embedded"):
         return cloze.ClozeAsker()
     need("torch", "transformers", "safetensors")
     from transformers import AutoTokenizer
@@ -173,7 +176,7 @@ def load(choice: ModelChoice) -> Model:
     from quaestor.train.lora import merge
 
     folder, name = None, "shipped-asker"
-    if choice.name is not None or choice.family != "embedded":
+    if choice.name != TRAINED:
         checkpoint = find(choice)
         if not (checkpoint.folder / "weights.safetensors").exists():
             tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder)

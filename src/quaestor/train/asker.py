@@ -209,7 +209,7 @@ def command(
         from quaestor.models import asker, reader
         from quaestor.train.asker_scores import report
 
-        model = asker.load(ModelChoice("asker", str(out) if out else None))
+        model = asker.load(ModelChoice("asker", str(out) if out else asker.TRAINED))
         click.echo(report(model, reader.load(ModelChoice("reader")), data, most, show, seed))
         return
     if out is None:
