@@ -1,7 +1,7 @@
 """The asker: writes questions about a text whose answer is a given part of it.
 
 By default the cloze asker plays the role: it needs no model, and its questions stand the round trip more often than
-those of the shipped trained asker, SmolLM2 with low-rank corrections (`--model asker=trained`; docs/results/questeval.md).
+those of the shipped trained asker, SmolLM2 with low-rank corrections (`--model asker=trained`; see docs/results).
 Text-to-text models such as QuestEval's T5 can take the role, too (`--model asker=FOLDER or hub name`).
 """
 
