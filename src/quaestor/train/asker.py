@@ -185,6 +185,22 @@ def pack(model: Any, base: Path, out: Path, facts: dict[str, Any]) -> None:
     )
 
 
+def _train_on(data: Path, base: Path, out: Path, spec: str, steps: int, seed: int) -> None:
+    """Self-critical training of the shipped asker; the model and the curve of its reward go to `out`."""
+    from quaestor.models.asker import build
+    from quaestor.models.shipped import load_shipped
+    from quaestor.train import selfcritical
+    from quaestor.train.asker_reward import learn_from_reward
+
+    network, folder, _ = load_shipped("asker", build, base=base)
+    _, tokenizer = new_asker(folder, SHAPE, seed)
+    examples, kept = corpora(data)
+    curve = learn_from_reward(network, tokenizer, examples, kept, spec, selfcritical.Plan(steps=steps, seed=seed), out)
+    facts = {"reward": spec, "steps": steps, "seed": seed, "held-back reward": [round(r, 4) for r in curve.rewards]}
+    pack(network, base, out, facts)
+    click.echo(f"{out}: mean {spec} on {curve.n} held-back passages {curve.rewards[0]:.4f} → {curve.rewards[-1]:.4f}")
+
+
 @click.command()
 @train_options
 @click.option("--base", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Folder of the base model.")
@@ -196,9 +212,10 @@ def pack(model: Any, base: Path, out: Path, facts: dict[str, Any]) -> None:
 @click.option("--evaluate", is_flag=True, help="Only print how good the asker in --out (or the shipped one) is.")
 @click.option("--most", default=300, show_default=True, help="Evaluate on about this many questions of each file.")
 @click.option("--show", default=0, help="With --evaluate: also print so many of its questions.")
+@click.option("--reward", metavar="SPEC", help="Train on from the shipped asker with a metric as reward, for --steps.")
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, base: Path | None,
-    lr: float, batch: int, pack_only: bool, evaluate: bool, most: int, show: int,
+    lr: float, batch: int, pack_only: bool, evaluate: bool, most: int, show: int, reward: str | None,
 ) -> None:  # fmt: skip
     """Train the asker, or say how good it is (--evaluate)."""
     need("torch", "transformers", "safetensors")
@@ -215,6 +232,9 @@ def command(
     if out is None:
         raise UsageError("--out names the folder for checkpoints and the model")
     base = base or find(ModelChoice("causal", BASE)).folder
+    if reward:
+        _train_on(data, base, out, reward, steps or 100, seed)
+        return
     if pack_only:
         network, _ = new_asker(base, SHAPE, seed)
         run = load_checkpoint(out, {n: p for n, p in network.named_parameters() if p.requires_grad})
