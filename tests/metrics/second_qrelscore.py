@@ -88,7 +88,8 @@ class SecondQRelScore:
             return max(0.0, (prompt - base) / base)
         base = sum(self.logprobs([], self.ids(context)))
         prompt = sum(self.logprobs(self.ids(f"{question}\n"), self.ids(context)))
-        return max((prompt - base) / (abs(base) if gain == "ratio" else 1.0), 0.0)
+        value = max((prompt - base) / (1.0 if gain == "absolute" else abs(base)), 0.0)
+        return value / len(question.split()) if gain == "rate" else value
 
     def score(self, question, context, form="paper", gain="ratio", **options):
         lrm, grg = self.lrm(question, context, form, **options), self.grg(question, context, form, gain)

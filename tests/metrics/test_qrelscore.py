@@ -18,7 +18,7 @@ CONTEXT = "jane austen wrote the great old book in the city by the river . the k
 COMBINATIONS = [
     {}, {"form": "code"}, {"attention": "raw"}, {"attention": "hard"}, {"aggregate": "mean"}, {"aggregate": "mover"},
     {"layers": "first"}, {"layers": "middle"}, {"layers": "last"}, {"layers": "specific"}, {"layers": "1+3"}, {"p": 3.0},
-    {"gain": "absolute"}, {"attention": "raw", "aggregate": "mover", "layers": "last", "p": 0.5},
+    {"gain": "absolute"}, {"gain": "rate"}, {"attention": "raw", "aggregate": "mover", "layers": "last", "p": 0.5},
 ]  # fmt: skip
 
 

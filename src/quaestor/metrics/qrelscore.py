@@ -25,7 +25,9 @@ ATTENTION = param(
 AGGREGATE = param("max", "over the context's pieces (code form: max)", ("max", "mean", "mover"))
 LAYERS = param("all", "all, first, middle, last (thirds), specific (4 evenly spaced) or numbers from 1: 1+3+6")
 POWER = param(1.0, "exponent of the power mean over layers")
-GAIN = param("ratio", "gain relative to the confidence without the question, or absolute", ("ratio", "absolute"))
+GAIN = param(
+    "ratio", "relative gain (eq. 9), the same per word of the question, or absolute", ("ratio", "rate", "absolute")
+)
 RESCALE = param("off", "off, on, or the name of a data set given to `quaestor baselines`")
 EXAMPLE = {
     "judge": "question",
@@ -109,9 +111,8 @@ async def global_relevance(question: str, context: str, metric: QRelScore | QRel
         if not base.logprobs:
             continue
         difference = prompted.total - base.total
-        gains.append(
-            max(difference / abs(base.total), 0.0) if metric.gain == "ratio" and base.total else max(difference, 0.0)
-        )
+        gain = difference / abs(base.total) if metric.gain != "absolute" and base.total else difference
+        gains.append(max(gain, 0.0) / (len(question.split()) if metric.gain == "rate" else 1))
         pieces += [
             [piece, round(after - before, 4)]
             for piece, before, after in zip(base.pieces, base.logprobs, prompted.logprobs, strict=True)
@@ -200,8 +201,9 @@ class QRelGRG(_Part):
     roles: ClassVar[tuple[str, ...]] = ("causal",)
     range: ClassVar[tuple[float, float]] = (0.0, math.inf)
     limits: ClassVar[str] = (
-        "Longer questions foretell more of a context: the gain grows with question length. Values are small (often "
-        "below 0.1) and only comparable under one language model; gain=absolute also grows with the context."
+        "Longer questions foretell more of a context: the gain grows with question length (gain=rate divides by it). "
+        "Values are small (often below 0.1) and only comparable under one language model; gain=absolute also grows with "
+        "the context."
     )
     form: str = FORM
     gain: str = GAIN
