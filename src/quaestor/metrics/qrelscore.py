@@ -202,8 +202,8 @@ class QRelGRG(_Part):
     range: ClassVar[tuple[float, float]] = (0.0, math.inf)
     limits: ClassVar[str] = (
         "Longer questions foretell more of a context: the gain grows with question length (gain=rate divides by it). "
-        "Values are small (often below 0.1) and only comparable under one language model; gain=absolute also grows with "
-        "the context."
+        "Values are small (often below 0.1) and comparable only under one language model; gain=absolute grows with "
+        "the context, too."
     )
     form: str = FORM
     gain: str = GAIN
