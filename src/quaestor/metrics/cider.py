@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter, OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
 from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from quaestor.errors import Unscored, UsageError
 from quaestor.metrics import CorpusMetric, Score, param, register
@@ -18,13 +23,52 @@ from quaestor.text.tokens import REMEMBERED, Tokens
 from quaestor.text.treebank import words_coco
 
 ORDERS = 4
+Keys = npt.NDArray[np.uint64]
+Floats = npt.NDArray[np.float64]
+_STEP = np.uint64(0xD1B54A32D192ED03)
+_ORDER_BITS, _ORDER_MASK = np.uint64(2), np.uint64(3)
+
+
+@cache
+def word_key(word: str) -> int:
+    """A word as 64 bits, the same in every process, so that sums are made in the same order everywhere."""
+    return int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "big")
+
+
+def gram_keys(text: Sequence[str]) -> list[Keys]:
+    """The 1-grams to 4-grams of a text as 64-bit keys; the two lowest bits say the order."""
+    words = np.fromiter(map(word_key, text), np.uint64, len(text))
+    found, rolling = [words << _ORDER_BITS], words
+    for order in range(1, min(ORDERS, len(text))):
+        rolling = rolling[:-1] * _STEP + words[order:]
+        found.append((rolling << _ORDER_BITS) | np.uint64(order))
+    return found
+
+
+def counted(keys: Keys) -> tuple[Keys, Floats]:
+    """Distinct keys in order, and how often each comes."""
+    keys.sort()
+    first = np.empty(len(keys), bool)
+    first[:1] = True
+    np.not_equal(keys[1:], keys[:-1], out=first[1:])
+    starts = first.nonzero()[0]
+    counts = np.empty(len(starts))
+    counts[:-1] = starts[1:] - starts[:-1]
+    counts[-1:] = len(keys) - starts[-1:]
+    return keys[starts], counts
+
+
+def text_grams(text: Sequence[str]) -> tuple[Keys, Floats]:
+    """The distinct n-grams of a text and how often each comes."""
+    return counted(np.concatenate(gram_keys(text)))
 
 
 class Vector(NamedTuple):
-    """A text as weighed n-grams: per order the weights and their length; and how many bigrams it has."""
+    """A text as weighed n-grams: sorted keys, their weights, the length per order, and how many bigrams it has."""
 
-    weights: list[dict[Gram, float]]
-    norms: list[float]
+    keys: Keys
+    weights: Floats
+    norms: Floats
     bigrams: int
 
 
@@ -32,26 +76,42 @@ class Rarity:
     """How rare each n-gram is: log of documents over documents that have it. A document is one set of references."""
 
     def __init__(self, documents: list[tuple[Tokens, ...]]) -> None:
-        having: Counter[Gram] = Counter()
-        for document in documents:
-            having.update({gram for text in document for order in range(1, ORDERS + 1) for gram in grams(text, order)})
+        remembered = len(documents) <= REMEMBERED
+        self.counts: dict[Tokens, tuple[Keys, Floats]] = {}
+        had = []
+        for texts in documents:
+            found = [text_grams(text) for text in texts]
+            if remembered:
+                self.counts.update(zip(texts, found, strict=True))
+            had += (
+                [found[0][0]]
+                if len(found) == 1
+                else [counted(np.concatenate([k for k, _ in found]))[0]]
+                if found
+                else []
+            )
         self.documents = len(documents)
+        self.keys, having = counted(np.concatenate(had)) if had else (np.zeros(0, np.uint64), np.zeros(0))
         if self.documents > 1:
             self.unseen = math.log(self.documents)
-            self.weight = {gram: self.unseen - math.log(count) for gram, count in having.items()}
+            self.rare = self.unseen - np.log(having)
         else:  # nothing to tell rare from common: the script gives 0, here every gram weighs the same
-            self.unseen, self.weight = 1.0, {}
+            self.unseen, self.rare = 1.0, np.ones(len(having))
         self.known: OrderedDict[Tokens, Vector] = OrderedDict()
+
+    def weigh(self, keys: Keys) -> Floats:
+        """The rarity of each key."""
+        if not len(self.keys):
+            return np.full(len(keys), self.unseen)
+        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[at] == keys, self.rare[at], self.unseen)
 
     def vector(self, text: Tokens) -> Vector:
         """The text's weighed n-grams (tf · idf)."""
-        rarity, unseen = self.weight.get, self.unseen
-        weights: list[dict[Gram, float]] = []
-        for order in range(1, ORDERS + 1):
-            counts = Counter(grams(text, order))
-            weights.append({gram: count * rarity(gram, unseen) for gram, count in counts.items()})
-        norms = [math.sqrt(sum([w * w for w in own.values()])) for own in weights]
-        return Vector(weights, norms, max(len(text) - 1, 0))
+        keys, counts = self.counts.get(text) or text_grams(text)
+        weights = counts * self.weigh(keys)
+        orders = (keys & _ORDER_MASK).astype(np.intp)
+        return Vector(keys, weights, np.sqrt(np.bincount(orders, weights * weights, ORDERS)), max(len(text) - 1, 0))
 
     def reference(self, text: Tokens) -> Vector:
         """As `vector`, remembered: references come again with every system."""
@@ -66,19 +126,13 @@ class Rarity:
 def similarity(own: Vector, other: Vector, clipped: bool, sigma: float) -> float:
     """Mean over the orders of the cosine; with `clipped` (CIDEr-D) no gram counts more often than the reference has it,
     and texts whose lengths differ count less: exp(-Δ² / 2σ²)."""
-    total = 0.0
-    for order in range(ORDERS):
-        norms = own.norms[order] * other.norms[order]
-        if not norms:
-            continue
-        a, b = own.weights[order], other.weights[order]
-        common = [
-            gram for gram in a if gram in b
-        ]  # in the order of the text, so that sums are the same in every process
-        if clipped:
-            total += sum([min(a[gram], b[gram]) * b[gram] for gram in common]) / norms
-        else:
-            total += sum([a[gram] * b[gram] for gram in common]) / norms
+    at = np.minimum(np.searchsorted(other.keys, own.keys), len(other.keys) - 1)
+    common = other.keys[at] == own.keys
+    a, b = own.weights[common], other.weights[at[common]]
+    orders = (own.keys[common] & _ORDER_MASK).astype(np.intp)
+    products = np.bincount(orders, (np.minimum(a, b) if clipped else a) * b, ORDERS)
+    norms = own.norms * other.norms
+    total = float((products / np.where(norms > 0, norms, 1.0)).sum())
     if clipped:
         total *= math.exp(-((own.bigrams - other.bigrams) ** 2) / (2 * sigma**2))
     return total / ORDERS
@@ -110,7 +164,11 @@ def _explain(
 ) -> dict[str, Any]:
     own = rarity.vector(candidate)
     seen = {gram for text in references for order in range(1, ORDERS + 1) for gram in grams(text, order)}
-    common = {gram: weight for weights in own.weights for gram, weight in weights.items() if gram in seen}
+    common: dict[Gram, float] = {}
+    for order, keys in enumerate(gram_keys(candidate), 1):
+        for gram, weight in zip(grams(candidate, order), rarity.weigh(keys).tolist(), strict=True):
+            if gram in seen:
+                common[gram] = common.get(gram, 0.0) + weight
     heaviest = sorted(common.items(), key=lambda pair: (-pair[1], pair[0]))[:20]
     return {
         "matched": [[" ".join(gram), round(weight, 4)] for gram, weight in heaviest],
