@@ -263,7 +263,7 @@ def test_a_burst_of_a_thousand_requests_is_cut_off(sqlite_store: Store, monkeypa
     assert answers.count(401) < 510 and answers.count(429) > 490 and answers[-1] == 429
     assert ann.get(f"{task}/1").status_code == 200  # a rater behind the same address goes on
     own = flood(eve.app, f"{task}/1", 1000)
-    assert own.count(200) < 60 and own[-1] == 429  # but not with a flood of their own
+    assert own.count(200) < 150 and own[-1] == 429  # but not with a flood of their own
 
 
 def test_a_bucket_refills() -> None:

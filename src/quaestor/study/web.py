@@ -20,7 +20,7 @@ from quaestor.study.rater import RaterPages
 from quaestor.study.security import App, Guard, Limiter, Signer
 from quaestor.study.store import Store
 
-RATER_BURST, RATER_RATE = 60, 10
+RATER_BURST, RATER_RATE = 150, 10
 STRANGER_BURST, STRANGER_RATE = 500, 20
 
 Handler = Callable[[Request, Exception], Awaitable[Response]]
