@@ -105,7 +105,8 @@ def test_a_careful_rater_and_the_researcher(browser: Any, serve: Serve, tmp_path
     page.goto(f"{task}/1")
     page.wait_for_url("**/done")
     assert page.locator("#code").inner_text() == code
-    assert [p for p in problems if "ERR_CONNECTION_REFUSED" not in p and "422" not in p] == []
+    expected = ("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "422")  # the server was killed on the way
+    assert [p for p in problems if not any(e in p for e in expected)] == []
 
     researcher, complaints = visit(browser)
     researcher.goto(server.admin)
