@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -57,9 +58,9 @@ class Rouge(LexicalMetric):
     def words(self, text: str) -> Tokens:
         return words_rouge(text, self.stem)
 
+    @abstractmethod
     def shares(self, candidate: Tokens, reference: Tokens) -> tuple[float, float, float]:
         """Matches, and what the candidate and the reference have to match."""
-        raise NotImplementedError
 
     def match(self, candidate: Tokens, reference: Tokens) -> float:
         matches, own, other = self.shares(candidate, reference)
