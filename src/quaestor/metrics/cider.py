@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
+from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -26,22 +27,29 @@ ORDERS = 4
 Keys = npt.NDArray[np.uint64]
 Floats = npt.NDArray[np.float64]
 _STEP = np.uint64(0xD1B54A32D192ED03)
-_ORDER_BITS, _ORDER_MASK = np.uint64(2), np.uint64(3)
+_ORDER_MASK = np.uint64(3)
+BLOCK = 4096
+"""Sets of references whose n-grams are counted at once."""
 
 
 @cache
 def word_key(word: str) -> int:
-    """A word as 64 bits, the same in every process, so that sums are made in the same order everywhere."""
-    return int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "big")
+    """A word as 62 bits and two free ones, the same in every process, so that sums have the same order everywhere."""
+    return int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "big") & ~3
 
 
-def gram_keys(text: Sequence[str]) -> list[Keys]:
-    """The 1-grams to 4-grams of a text as 64-bit keys; the two lowest bits say the order."""
-    words = np.fromiter(map(word_key, text), np.uint64, len(text))
-    found, rolling = [words << _ORDER_BITS], words
-    for order in range(1, min(ORDERS, len(text))):
-        rolling = rolling[:-1] * _STEP + words[order:]
-        found.append((rolling << _ORDER_BITS) | np.uint64(order))
+def words_of(text: Iterable[str], length: int) -> Keys:
+    """The keys of a text's words."""
+    return np.fromiter(map(word_key, text), np.uint64, length)
+
+
+def gram_keys(words: Keys) -> list[Keys]:
+    """The 1-grams to 4-grams of a row of words as 64-bit keys; the two lowest bits say the order."""
+    found, rolling = [words], words
+    for order in range(1, min(ORDERS, len(words))):
+        rolling = rolling[:-1] * _STEP
+        rolling += words[order:]
+        found.append(rolling + np.uint64(order))
     return found
 
 
@@ -58,11 +66,6 @@ def counted(keys: Keys) -> tuple[Keys, Floats]:
     return keys[starts], counts
 
 
-def text_grams(text: Sequence[str]) -> tuple[Keys, Floats]:
-    """The distinct n-grams of a text and how often each comes."""
-    return counted(np.concatenate(gram_keys(text)))
-
-
 class Vector(NamedTuple):
     """A text as weighed n-grams: sorted keys, their weights, the length per order, and how many bigrams it has."""
 
@@ -72,45 +75,70 @@ class Vector(NamedTuple):
     bigrams: int
 
 
+class Block:
+    """The n-grams of many texts, counted together: what one numpy call costs is paid once, not once a text."""
+
+    def __init__(self, documents: Sequence[tuple[Tokens, ...]]) -> None:
+        self.texts = [text for texts in documents for text in texts]
+        lengths = [len(text) for text in self.texts]
+        owner = np.repeat(np.arange(len(lengths), dtype=np.uint64), lengths)
+        every = gram_keys(words_of(chain.from_iterable(self.texts), len(owner)))
+        whole = [owner[: len(k)] == owner[order:] for order, k in enumerate(every)]
+        keys = np.concatenate([k[w] for k, w in zip(every, whole, strict=True)])
+        owners = np.concatenate([owner[: len(k)][w] for k, w in zip(every, whole, strict=True)])
+        self.keys, rank = np.unique(keys, return_inverse=True)
+        many = np.uint64(max(len(self.keys), 1))
+        placed, self.counts = counted(owners * many + rank.astype(np.uint64))
+        self.rank, self.owner = (placed % many).astype(np.intp), (placed // many).astype(np.intp)
+        document = np.repeat(np.arange(len(documents), dtype=np.uint64), [len(texts) for texts in documents])
+        once, _ = counted(document[self.owner] * many + placed % many)
+        self.having = np.bincount((once % many).astype(np.intp), minlength=len(self.keys))
+
+    def vectors(self, rarity: Rarity) -> Iterator[tuple[Tokens, Vector]]:
+        """Each text with its weighed n-grams."""
+        keys = self.keys[self.rank]
+        weights = self.counts * rarity.weigh(self.keys)[self.rank]
+        orders = (keys & _ORDER_MASK).view(np.intp)
+        squares = np.bincount(self.owner * ORDERS + orders, weights * weights, len(self.texts) * ORDERS)
+        norms = np.sqrt(squares).reshape(-1, ORDERS)
+        bounds = np.searchsorted(self.owner, np.arange(len(self.texts) + 1)).tolist()
+        for i, text in enumerate(self.texts):
+            at = slice(bounds[i], bounds[i + 1])
+            yield text, Vector(keys[at], weights[at], norms[i], max(len(text) - 1, 0))
+
+
 class Rarity:
     """How rare each n-gram is: log of documents over documents that have it. A document is one set of references."""
 
     def __init__(self, documents: list[tuple[Tokens, ...]]) -> None:
-        remembered = len(documents) <= REMEMBERED
-        self.counts: dict[Tokens, tuple[Keys, Floats]] = {}
-        had = []
-        for texts in documents:
-            found = [text_grams(text) for text in texts]
-            if remembered:
-                self.counts.update(zip(texts, found, strict=True))
-            had += (
-                [found[0][0]]
-                if len(found) == 1
-                else [counted(np.concatenate([k for k, _ in found]))[0]]
-                if found
-                else []
-            )
         self.documents = len(documents)
-        self.keys, having = counted(np.concatenate(had)) if had else (np.zeros(0, np.uint64), np.zeros(0))
+        block = Block(documents[:BLOCK])
+        found = [(block.keys, block.having)]
+        for start in range(BLOCK, len(documents), BLOCK):
+            more = Block(documents[start : start + BLOCK])
+            found.append((more.keys, more.having))
+        self.keys, where = np.unique(np.concatenate([keys for keys, _ in found]), return_inverse=True)
+        having = np.bincount(where, np.concatenate([have for _, have in found]))
         if self.documents > 1:
             self.unseen = math.log(self.documents)
             self.rare = self.unseen - np.log(having)
         else:  # nothing to tell rare from common: the script gives 0, here every gram weighs the same
             self.unseen, self.rare = 1.0, np.ones(len(having))
-        self.known: OrderedDict[Tokens, Vector] = OrderedDict()
+        self.known: OrderedDict[Tokens, Vector] = OrderedDict(block.vectors(self))
 
     def weigh(self, keys: Keys) -> Floats:
         """The rarity of each key."""
         if not len(self.keys):
             return np.full(len(keys), self.unseen)
-        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        at = self.keys.searchsorted(keys)
+        np.minimum(at, len(self.keys) - 1, out=at)
         return np.where(self.keys[at] == keys, self.rare[at], self.unseen)
 
     def vector(self, text: Tokens) -> Vector:
         """The text's weighed n-grams (tf · idf)."""
-        keys, counts = self.counts.get(text) or text_grams(text)
+        keys, counts = counted(np.concatenate(gram_keys(words_of(text, len(text)))))
         weights = counts * self.weigh(keys)
-        orders = (keys & _ORDER_MASK).astype(np.intp)
+        orders = (keys & _ORDER_MASK).view(np.intp)
         return Vector(keys, weights, np.sqrt(np.bincount(orders, weights * weights, ORDERS)), max(len(text) - 1, 0))
 
     def reference(self, text: Tokens) -> Vector:
@@ -118,7 +146,7 @@ class Rarity:
         known = self.known.get(text)
         if known is None:
             known = self.known[text] = self.vector(text)
-            if len(self.known) > REMEMBERED:
+            if len(self.known) > 2 * REMEMBERED:
                 self.known.popitem(last=False)
         return known
 
@@ -126,13 +154,14 @@ class Rarity:
 def similarity(own: Vector, other: Vector, clipped: bool, sigma: float) -> float:
     """Mean over the orders of the cosine; with `clipped` (CIDEr-D) no gram counts more often than the reference has it,
     and texts whose lengths differ count less: exp(-Δ² / 2σ²)."""
-    at = np.minimum(np.searchsorted(other.keys, own.keys), len(other.keys) - 1)
-    common = other.keys[at] == own.keys
+    at = other.keys.searchsorted(own.keys)
+    np.minimum(at, len(other.keys) - 1, out=at)
+    common = (other.keys[at] == own.keys).nonzero()[0]
     a, b = own.weights[common], other.weights[at[common]]
-    orders = (own.keys[common] & _ORDER_MASK).astype(np.intp)
-    products = np.bincount(orders, (np.minimum(a, b) if clipped else a) * b, ORDERS)
-    norms = own.norms * other.norms
-    total = float((products / np.where(norms > 0, norms, 1.0)).sum())
+    orders = (own.keys[common] & _ORDER_MASK).view(np.intp)
+    products = np.bincount(orders, (np.minimum(a, b) if clipped else a) * b, ORDERS).tolist()
+    norms = (own.norms * other.norms).tolist()
+    total: float = sum(product / norm for product, norm in zip(products, norms, strict=True) if norm > 0)
     if clipped:
         total *= math.exp(-((own.bigrams - other.bigrams) ** 2) / (2 * sigma**2))
     return total / ORDERS
@@ -165,7 +194,7 @@ def _explain(
     own = rarity.vector(candidate)
     seen = {gram for text in references for order in range(1, ORDERS + 1) for gram in grams(text, order)}
     common: dict[Gram, float] = {}
-    for order, keys in enumerate(gram_keys(candidate), 1):
+    for order, keys in enumerate(gram_keys(words_of(candidate, len(candidate))), 1):
         for gram, weight in zip(grams(candidate, order), rarity.weigh(keys).tolist(), strict=True):
             if gram in seen:
                 common[gram] = common.get(gram, 0.0) + weight

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, repeat
+from operator import and_, rshift
 from typing import NamedTuple
 
 Gram = tuple[str, ...]
@@ -73,15 +74,18 @@ def places(tokens: Sequence[str], pool: Pool, n: int) -> Iterator[list[int]]:
 def shared_by_order(tokens: Sequence[str], pool: Pool, n: int) -> list[int]:
     """Shared 1-grams, …, n-grams; of several texts, the one that has a gram most often counts."""
     counts = [0] * n
-    get = pool.where.get
-    found = [get(word, 0) for word in tokens]
+    found = list(map(pool.where.get, tokens, repeat(0)))
+    repeats = True  # once no gram comes twice, no longer one does
     for order in range(n):
-        hits = list(filter(None, found))
-        kinds = set(hits)
-        counts[order] = len(hits) if len(kinds) == len(hits) else _clipped(hits, kinds, pool.parts)
-        if len(hits) < 2:
+        many = len(found) - found.count(0)
+        if repeats:
+            hits = list(filter(None, found))
+            kinds = set(hits)
+            repeats = len(kinds) < many
+        counts[order] = _clipped(hits, kinds, pool.parts) if repeats else many
+        if many < 2:
             break
-        found = [here and here & (after >> 1) for here, after in pairwise(found)]
+        found = list(map(and_, found, map(rshift, found[1:], repeat(1))))
     return counts
 
 

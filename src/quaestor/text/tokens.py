@@ -35,25 +35,12 @@ class Pieces(dict[str, Tokens]):
 
 # --- sacrebleu -------------------------------------------------------------------------------------------------------
 
-_SYMBOL = re.compile(r"([ -&(-+/:-@\[-`{-~])")
+_SYMBOLS = [(c, f" {c} ") for c in '!"#$%&()*+/:;<=>?@[\\]^_`{|}~']
+_STOPS = [(c, f" {c} ") for c in ".,"]
 _STOP_AFTER_NONDIGIT = re.compile(r"([^0-9])([.,])")
 _STOP_BEFORE_NONDIGIT = re.compile(r"([.,])([^0-9])")
 _DASH_AFTER_DIGIT = re.compile(r"([0-9])(-)")
 _ENTITIES = {"&quot;": '"', "&amp;": "&", "&lt;": "<", "&gt;": ">"}
-
-
-def _cut_13a(piece: str) -> Tokens:
-    if piece.isalnum():
-        return (piece,)
-    if piece[-1] in ".,?!:;" and piece[:-1].isalnum():
-        return piece[:-1], piece[-1]
-    piece = _SYMBOL.sub(r" \1 ", f" {piece} ")
-    piece = _STOP_AFTER_NONDIGIT.sub(r"\1 \2 ", piece)
-    piece = _STOP_BEFORE_NONDIGIT.sub(r" \1 \2", piece)
-    return tuple(_DASH_AFTER_DIGIT.sub(r"\1 \2 ", piece).split())
-
-
-_13A = Pieces(_cut_13a)
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -64,7 +51,17 @@ def words_13a(text: str) -> Tokens:
     if "&" in text:
         for entity, character in _ENTITIES.items():
             text = text.replace(entity, character)
-    return _13A.of(text.split())
+    for symbol, apart in _SYMBOLS:
+        if symbol in text:
+            text = text.replace(symbol, apart)
+    if any(digit in text for digit in string.digits):  # 1,000.5 and 3-fold: a stop or dash may belong to a number
+        text = _STOP_AFTER_NONDIGIT.sub(r"\1 \2 ", f" {text} ")
+        text = _STOP_BEFORE_NONDIGIT.sub(r" \1 \2", text)
+        text = _DASH_AFTER_DIGIT.sub(r"\1 \2 ", text)
+    else:
+        for stop, apart in _STOPS:
+            text = text.replace(stop, apart)
+    return tuple(text.split())
 
 
 # --- rouge-score -----------------------------------------------------------------------------------------------------
