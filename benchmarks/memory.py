@@ -1,11 +1,16 @@
 """A million records through two lexical metrics: peak memory and records per second.
 
-python benchmarks/memory.py [--records 1000000]
+    python benchmarks/memory.py [--records 1000000] [--format jsonl|parquet]
+
+    python benchmarks/memory.py --records 20000 --metrics bertscore --twice --format parquet
+
+With --twice the same run follows once more, its answers kept on disk by the first.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import random
 import resource
 import subprocess
@@ -22,7 +27,9 @@ WORDS = "the old boat lay near a red lamp and seven small birds sang about rain 
 @click.command()
 @click.option("--records", default=1_000_000, show_default=True)
 @click.option("--metrics", default="f1,bleu", show_default=True)
-def main(records: int, metrics: str) -> None:
+@click.option("--format", "kind", type=click.Choice(["jsonl", "parquet"]), default="jsonl", show_default=True)
+@click.option("--twice", is_flag=True, help="Once more, with the answers of the first run in the cache.")
+def main(records: int, metrics: str, kind: str, twice: bool) -> None:
     """Write a file, score it in a process of its own, and read that process's peak memory."""
     rng = random.Random(0)
     with tempfile.TemporaryDirectory() as folder:
@@ -31,23 +38,27 @@ def main(records: int, metrics: str) -> None:
             for i in range(records):
                 line = {"id": f"r{i}", "judge": "answer", "answer": " ".join(rng.choices(WORDS, k=8))}
                 file.write(json.dumps(line | {"references": [" ".join(rng.choices(WORDS, k=8))]}) + "\n")
-        command = [
-            sys.executable,
-            "-m",
-            "quaestor",
-            "score",
-            str(source),
-            "-m",
-            metrics,
-            "-o",
-            str(Path(folder) / "out.jsonl"),
-        ]
-        started = time.monotonic()
-        subprocess.run(command, check=True)
-        seconds = time.monotonic() - started
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-        lines = sum(1 for _ in (Path(folder) / "out.jsonl").open())
-    click.echo(f"{lines} of {records} records, {metrics}: peak memory {peak:.0f} MB, {records / seconds:.0f} records/s")
+        if kind == "parquet":
+            from quaestor.records import read_records, write_records
+
+            write_records(read_records(source), source := source.with_suffix(".parquet"))
+        out = Path(folder) / f"out.{kind}"
+        command = [sys.executable, "-m", "quaestor", "score", str(source), "-m", metrics, "-o", str(out)]
+        environment = dict(os.environ)
+        if twice:
+            from quaestor.models.catalog import cache_folder
+
+            models = environment.get("QUAESTOR_MODELS", str(cache_folder() / "models"))
+            environment |= {"QUAESTOR_CACHE": str(Path(folder) / "cache"), "QUAESTOR_MODELS": models}
+        for run in range(2 if twice else 1):
+            started = time.monotonic()
+            subprocess.run(command, check=True, env=environment)
+            seconds = time.monotonic() - started
+            peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+            click.echo(
+                f"{records} records ({kind}), {metrics}, {'answers cached' if run else 'cold'}: "
+                f"peak memory {peak:.0f} MB, {records / seconds:.0f} records/s"
+            )
 
 
 if __name__ == "__main__":

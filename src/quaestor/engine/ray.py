@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quaestor.engine.windows import Outcome
+from quaestor.engine.workers import threads_for
 from quaestor.errors import MissingExtra, QuaestorError
 from quaestor.metrics.base import Corpus, Metric
 from quaestor.records import Record
@@ -133,9 +134,8 @@ def score_windows_on_ray(
 ) -> Iterator[list[Outcome]]:
     """Outcomes of each window, in input order, from `workers` actors."""
     started = connect(address, workers)
-    threads = max(1, (os.cpu_count() or 1) // workers)
     fresh = type(models)(models.names, models.family, models.dtype, models.device, models.pull)
-    pool = Pool(workers, threads, list(metrics), fresh, dict(corpora), cached)
+    pool = Pool(workers, threads_for(workers), list(metrics), fresh, dict(corpora), cached)
     flying: deque[tuple[list[Record], int, Any]] = deque()
     try:
         for group in groups:

@@ -31,6 +31,13 @@ def _score(records: Sequence[Record]) -> list[Outcome]:
     return score_window(records, _here["metrics"], _here["driver"], _here["corpora"])
 
 
+def threads_for(workers: int) -> int:
+    """Processor threads of each worker: an even share of the machine, unless OMP_NUM_THREADS says less."""
+    share = max(1, (os.cpu_count() or 1) // workers)
+    told = os.environ.get("OMP_NUM_THREADS", "")
+    return min(share, int(told)) if told.isdigit() and int(told) else share
+
+
 def open_cache(metrics: Sequence[Metric]) -> Any:
     """The answer cache on disk, when any of the metrics asks a model."""
     if not any(metric.roles_needed() for metric in metrics):
@@ -49,7 +56,7 @@ def score_windows(
     cached: bool = True,
 ) -> Iterator[list[Outcome]]:
     """Outcomes of each window, in order, from `workers` processes; at most 2 windows per worker are in flight."""
-    threads = str(max(1, (os.cpu_count() or 1) // workers))
+    threads = str(threads_for(workers))
     before = {name: os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
     os.environ.update(OMP_NUM_THREADS=threads, MKL_NUM_THREADS=threads)
     fresh = type(models)(models.names, models.family, models.dtype, models.device, models.pull)

@@ -41,7 +41,7 @@ class Encoder(Model):
     def __init__(self, loaded: Loaded) -> None:
         self.model, self.tokenizer = loaded.model, loaded.tokenizer
         self.name, self.sha256 = loaded.name, loaded.sha256
-        self.budget = token_budget(loaded, 1024)
+        self.budget = token_budget(loaded, 512)
         self.window = window(loaded)
         self.depth = int(getattr(self.model.config, "num_hidden_layers", 0) or self.model.config.n_layer)
         self.heads = int(getattr(self.model.config, "num_attention_heads", 0) or self.model.config.n_head)

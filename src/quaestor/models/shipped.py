@@ -71,8 +71,10 @@ def save_shipped(
 
     folder.mkdir(parents=True, exist_ok=True)
     trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    save_file(shrink(trained, kind), folder / WEIGHTS)
-    (folder / WEIGHTS).chmod(0o644)
+    fresh = folder / f"{WEIGHTS}.new"
+    save_file(shrink(trained, kind), fresh)
+    fresh.chmod(0o644)
+    fresh.replace(folder / WEIGHTS)  # whoever has the old weights mapped keeps them whole
     config = {
         "base": base_name,
         "base_sha256": file_hash(base / "model.safetensors"),

@@ -20,6 +20,7 @@ import numpy as np
 from quaestor.errors import UsageError
 from quaestor.models.base import ModelChoice
 from quaestor.models.checkpoints import find, need
+from quaestor.models.cloze import ClozeAsker
 from quaestor.models.shipped import save_shipped
 from quaestor.train.examples import Example, read_jsonl, read_squad
 from quaestor.train.loop import FROZEN, Plan, Run, Trainer, fit, freeze, load_checkpoint, write_card
@@ -38,6 +39,9 @@ OTHERS = 3
 """Of tales and multi-hop questions every third is used: a short training is best spent on encyclopaedic text."""
 NEGATIVES = {"elsewhere": 0.06, "article": 0.08, "window": 0.14, "changed": 0.12}
 """Unanswerable examples per answerable one, by how they are made."""
+CLOZE = 0.3
+"""Share of examples asked in the default asker's way: the answer's sentence with a question word in it, and up to half
+of its words left out, since the text that is read will say it in other words."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +161,7 @@ class Lesson:
     def __call__(self, rng: np.random.Generator, epoch: int) -> list[Piece]:
         low, high = self.sizes(epoch)
         chosen = self.sources[epoch % SHARDS :: SHARDS]
-        pieces = [crop(s, int(rng.integers(low, high)), rng) for s in chosen]
+        pieces = [self.asked(s, crop(s, int(rng.integers(low, high)), rng), rng) for s in chosen]
         if not self.negatives:
             return pieces
         groups: dict[str, list[Source]] = defaultdict(list)
@@ -167,8 +171,18 @@ class Lesson:
             for i in rng.choice(len(chosen), round(share * len(chosen)), replace=False):
                 piece = self.negative(kind, chosen[i], groups, int(rng.integers(low, high)), rng)
                 if piece is not None:
-                    pieces.append(piece)
+                    pieces.append(piece if kind == "changed" else self.asked(chosen[i], piece, rng))
         return pieces
+
+    def asked(self, source: Source, piece: Piece, rng: np.random.Generator) -> Piece:
+        """The piece as it is, or now and then with a cloze question."""
+        if rng.random() >= CLOZE:
+            return piece
+        example, left_out = source.example, rng.uniform(0, 0.5)
+        words = ClozeAsker().question(example.context, example.answers[0], example.start).split()
+        kept = [word for word in words if rng.random() >= left_out] or words
+        ids = self.tokenizer(" ".join(kept), add_special_tokens=False)["input_ids"][:64]
+        return replace(piece, question=tuple(ids))
 
     def negative(
         self, kind: str, source: Source, groups: dict[str, list[Source]], size: int, rng: np.random.Generator
@@ -275,6 +289,7 @@ def pack(model: Any, base: Path, out: Path, facts: dict[str, Any]) -> None:
             "data": "SQuAD v1.1 train part of Du et al. (CC BY-SA 4.0), FairytaleQA explicit answers (Apache-2.0), "
             "HotpotQA passages of the QAScore examples (CC BY-SA 4.0); answers that stand in their text, every third "
             "of the latter two",
+            "cloze questions": f"{CLOZE:g} of the examples",
             "negatives": ", ".join(f"{kind} {share:g}" for kind, share in NEGATIVES.items()) + " per answerable one",
             **facts,
             "bytes": size,
