@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from quaestor.errors import UsageError
 from quaestor.meta.adversarial import areas, auc
 from quaestor.perturb import KINDS, Skipped, perturb
-from quaestor.perturb.paraphrase import POSITIVES
+from quaestor.perturb.paraphrase import POSITIVES, paired
 from quaestor.records import Record, read_records
 
 CONTEXT = (
@@ -140,3 +141,17 @@ def test_auc_interval_covers_and_bad_input_is_refused():
     with pytest.raises(UsageError, match="quaestor perturb"):
         areas([Record("1")], {"m": [1.0]})
     assert areas(records(2), {"m": [1.0, None, 2.0, 0.0]})[0].left_out == 1
+
+
+def test_a_paraphrase_with_another_records_id_goes_to_the_record_it_is_about():
+    """Two published SQuAD files number the same questions one apart."""
+    records = [
+        Record(id="1", context="The mill burnt down.", question="What burnt?", answer="The mill", judge="question"),
+        Record(id="2", context="Ada built a boat.", question="Who built it?", answer="Ada", judge="question"),
+    ]
+    others = [
+        replace(records[0], id="0", question="What went up in flames?"),
+        replace(records[1], id="1", question="By whom was it built?"),
+    ]
+    assert paired(records, others) == ({"1": "What went up in flames?", "2": "By whom was it built?"}, 2)
+    assert paired(records, [replace(records[0], question="Which thing burnt?")]) == ({"1": "Which thing burnt?"}, 0)

@@ -27,16 +27,22 @@ def command(
     """Change the judged text of each record of FILE in known ways; each new record says what was done where."""
     from dataclasses import replace
 
+    from quaestor.errors import UsageError
     from quaestor.perturb import Skipped, perturb
+    from quaestor.perturb.paraphrase import paired
     from quaestor.records import Record, read_records, write_records
 
     chosen = [k.strip() for given in kinds for k in given.split(",") if k.strip()]
     records = list(read_records(file))
     given: dict[str, str] = {}
-    for record in read_records(paraphrases) if paraphrases else ():
-        text = getattr(record, record.judge or record.guess_judge())
-        if text:
-            given[record.id] = text
+    if paraphrases:
+        given, elsewhere = paired(records, read_records(paraphrases))
+        if not given:
+            raise UsageError(f"{paraphrases}: no paraphrase has the id and context, or context and answer, of a record")
+        if elsewhere:
+            click.echo(
+                f"{paraphrases}: {elsewhere} paraphrases matched by context and answer, their ids differ", err=True
+            )
     made: list[Record] = []
     counts: Counter[str] = Counter()
     for item in perturb(records, chosen, seed, given, models_from(family, model, dtype, device, pull)):

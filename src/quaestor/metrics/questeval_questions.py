@@ -103,8 +103,8 @@ def spread(found: Sequence[Candidate], most: int) -> list[Candidate]:
 
 
 async def read(question: str, text: str, reads: int, gold: str | None = None) -> Reading:
-    """What a text says to a question, and how probable `gold` is as an answer; of a long text, so many passages near the
-    question are read (0: all of it)."""
+    """What a text says to a question, and how probable `gold` is as its answer; of a long text, so many passages near
+    the question are read (0: all of it)."""
     spans = near(text, question, reads) if reads else []
     if not spans or sum(b - a for a, b in spans) >= 0.9 * len(text.strip()):
         return await Read(question, text, gold)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from quaestor.perturb.kinds import Edit, Kind, Scene, pick, replaced
+from quaestor.records import Record
 from quaestor.requests import BackTranslate
 from quaestor.text.roots import is_stop_word
 from quaestor.text.wordnet import tables
@@ -28,6 +30,30 @@ RULES = [
     (r"\blocated in\b", "situated in"),
 ]
 """Turns of phrase that mean the same."""
+
+
+def paired(records: Sequence[Record], paraphrased: Iterable[Record]) -> tuple[dict[str, str], int]:
+    """The paraphrase of each record (by its id), and how many were found by context and answer instead of the id.
+
+    Ids alone are not trusted: two published files number the same questions differently. A paraphrase belongs to the
+    record with its id if both have the same context; else to the only record with its context and answer.
+    """
+    own = {record.id: record for record in records}
+    places: dict[tuple[str | None, str | None], list[str]] = {}
+    for record in records:
+        places.setdefault((record.context, record.answer), []).append(record.id)
+    found: dict[str, str] = {}
+    elsewhere = 0
+    for other in paraphrased:
+        text = getattr(other, other.judge or other.guess_judge())
+        if not text:
+            continue
+        if other.id in own and own[other.id].context == other.context:
+            found[other.id] = text
+        elif other.context and len(ids := places.get((other.context, other.answer), [])) == 1:
+            found[ids[0]] = text
+            elsewhere += 1
+    return found, elsewhere
 
 
 async def given(scene: Scene, rng: np.random.Generator) -> Edit | None:
