@@ -56,7 +56,8 @@ def masked_folder(encoder: Path) -> Path:
 @click.option("--items", "count", default=300, show_default=True)
 @click.option("--slow", default=15, show_default=True, help="Items that the slow side scores.")
 @click.option("--threads", default=0, help="0: torch's default.")
-def main(count: int, slow: int, threads: int) -> None:
+@click.option("--only", default="", help="Metrics whose name begins so.")
+def main(count: int, slow: int, threads: int, only: str) -> None:
     """Print items per second of both sides and the ratio."""
     import torch
     from tests.metrics.second_qascore import SecondQAScore
@@ -82,6 +83,8 @@ def main(count: int, slow: int, threads: int) -> None:
         "qascore[form=paper]": lambda r: sum(answers.paper(r["context"], r["question"], r["answer"])),
     }
     for spec, one in sides.items():
+        if only and not spec.startswith(only):
+            continue
         quaestor.score(made[:1], spec, models=models, cache=False)  # load
         started = time.perf_counter()
         fast = quaestor.score(made, spec, models=models, cache=False)

@@ -53,7 +53,6 @@ class Verdict:
             "f1": round(self.agreement, 4),
             "unanswerable": round(self.reading.unanswerable, 4),
             "confidence": round(self.reading.confidence, 4),
-            "probability": round(self.reading.gold or 0.0, 4),
             "weight": round(self.weight, 4),
             "verdict": self.verdict,
             "span": place(own, answer.text, answer.start),
@@ -101,7 +100,7 @@ class Questioning(Metric):
 
     async def read(self, asked: Asked, text: str, direction: str) -> list[Verdict]:
         """What the other text says to each question."""
-        readings = await together(*[read(q.question, text, self.near, q.answer.text) for q in asked.kept])
+        readings = await together(*[read(q.question, text, self.near) for q in asked.kept])
         return [
             Verdict(direction, q, r, f1(r.answer, q.answer.text) if r.answer else 0.0)
             for q, r in zip(asked.kept, readings, strict=True)

@@ -102,13 +102,12 @@ def spread(found: Sequence[Candidate], most: int) -> list[Candidate]:
     return [found[(2 * i + 1) * len(found) // (2 * most)] for i in range(most)]
 
 
-async def read(question: str, text: str, reads: int, gold: str | None = None) -> Reading:
-    """What a text says to a question, and how probable `gold` is as its answer; of a long text, so many passages near
-    the question are read (0: all of it)."""
+async def read(question: str, text: str, reads: int) -> Reading:
+    """What a text says to a question; of a long text, so many passages near the question are read (0: all of it)."""
     spans = near(text, question, reads) if reads else []
     if not spans or sum(b - a for a, b in spans) >= 0.9 * len(text.strip()):
-        return await Read(question, text, gold)
-    reading = await Read(question, " ".join(text[a:b] for a, b in spans), gold)
+        return await Read(question, text)
+    reading = await Read(question, " ".join(text[a:b] for a, b in spans))
     return replace(reading, span=_moved(reading.span, spans))
 
 

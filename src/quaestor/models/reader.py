@@ -61,6 +61,8 @@ class SpanReader(Model):
     window = 224
     """Text tokens read at once."""
     overlap = 64
+    at_once = 512
+    """Tokens of one pass: few enough that a layer's values stay in a processor's cache."""
     most = 4
     """Windows of a long text that are read; the others share less with the question."""
 
@@ -69,6 +71,8 @@ class SpanReader(Model):
         self.sha256 = sha256
         self.typed = "token_type_ids" in tokenizer.model_input_names
         self.frame = _frame(tokenizer)
+        if model.device.type == "cuda":
+            self.at_once = 16 * self.at_once
         self._windows = lru_cache(maxsize=512)(self._split)
 
     def lengths(self, requests: Sequence[Any]) -> list[int]:
@@ -98,7 +102,7 @@ class SpanReader(Model):
             jobs += [(row, texts[row].ranges[k], question) for k in chosen]
         found: list[list[tuple[Found, int]]] = [[] for _ in batch]
         sizes = [len(question) + b - a + 4 for _, (a, b), question in jobs]
-        for group in pack(sizes, self.budget):
+        for group in pack(sizes, self.at_once):
             logits = self._logits([(jobs[i][2], texts[jobs[i][0]].ids[slice(*jobs[i][1])]) for i in group])
             for i, (start, end, none) in zip(group, logits, strict=True):
                 row, (a, b), _ = jobs[i]
