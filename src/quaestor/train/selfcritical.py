@@ -37,11 +37,11 @@ class Plan:
 
     steps: int = 100
     batch: int = 4
-    lr: float = 2e-5
+    lr: float = 1e-4
     temperature: float = 1.0
     limit: int = 32
     """Most new tokens."""
-    every: int = 20
+    every: int = 10
     """Steps between two looks at the held-back tasks."""
     seed: int = 7
 
