@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from typing import Any, ClassVar
 
@@ -38,6 +39,7 @@ EXAMPLE = {
 }
 
 
+@cache
 def class_similarity(one: str, other: str) -> float:
     """1 for the same class; .75 in the same coarse class if a side is its "other"; .5 in the same coarse class; else 0.
 
@@ -61,7 +63,8 @@ def class_factor(mine: Mapping[str, float], theirs: Mapping[str, float], rule: s
     if mine == theirs:
         return 1.0  # the same question, however unsure its class
     if rule == "expected":
-        mean = sum(p * q * class_similarity(a, b) for a, p in mine.items() for b, q in theirs.items() if p * q > 1e-6)
+        ours, others = ([(c, p) for c, p in chances.items() if p > 1e-6] for chances in (mine, theirs))
+        mean = sum(p * q * class_similarity(a, b) for a, p in ours for b, q in others if p * q > 1e-6)
         return mean if mean >= SURELY_OTHER else 0.0
     choose = likely if rule == "likely" else lambda chances: [max(chances, key=chances.__getitem__)]
     return max(class_similarity(a, b) for a in choose(mine) for b in choose(theirs))

@@ -78,6 +78,7 @@ class QuestionClasses(Model):
     """Answers `Classify` with calibrated probabilities at both levels."""
 
     role: ClassVar[str] = "classes"
+    budget = 512
 
     def __init__(
         self,
