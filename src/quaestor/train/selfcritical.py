@@ -37,7 +37,7 @@ class Plan:
 
     steps: int = 100
     batch: int = 4
-    lr: float = 1e-4
+    lr: float = 2e-5
     temperature: float = 1.0
     limit: int = 32
     """Most new tokens."""
