@@ -15,12 +15,12 @@ class SecondQAScore:
     def __init__(self, masked: Path | None = None, causal: Path | None = None) -> None:
         if masked:
             self.model, self.tokens = (
-                AutoModelForMaskedLM.from_pretrained(masked).eval(),
+                AutoModelForMaskedLM.from_pretrained(masked, dtype=torch.float32).eval(),
                 AutoTokenizer.from_pretrained(masked),
             )
         if causal:
             self.gpt, self.gpt_tokens = (
-                AutoModelForCausalLM.from_pretrained(causal).eval(),
+                AutoModelForCausalLM.from_pretrained(causal, dtype=torch.float32).eval(),
                 AutoTokenizer.from_pretrained(causal),
             )
 

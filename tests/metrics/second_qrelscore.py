@@ -16,7 +16,7 @@ class SecondQRelScore:
     def __init__(self, encoder: Path, causal: Path) -> None:
         self.bert = AutoModel.from_pretrained(encoder, attn_implementation="eager").eval()
         self.bert_tokens = AutoTokenizer.from_pretrained(encoder)
-        self.gpt = AutoModelForCausalLM.from_pretrained(causal).eval()
+        self.gpt = AutoModelForCausalLM.from_pretrained(causal, dtype=torch.float32).eval()
         self.gpt_tokens = AutoTokenizer.from_pretrained(causal)
 
     @torch.no_grad()
