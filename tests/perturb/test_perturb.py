@@ -155,3 +155,4 @@ def test_a_paraphrase_with_another_records_id_goes_to_the_record_it_is_about():
     ]
     assert paired(records, others) == ({"1": "What went up in flames?", "2": "By whom was it built?"}, 2)
     assert paired(records, [replace(records[0], question="Which thing burnt?")]) == ({"1": "Which thing burnt?"}, 0)
+    assert paired(records, [Record(id="2", question="By whom?", judge="question")]) == ({"2": "By whom?"}, 0)

@@ -6,7 +6,7 @@ import math
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple
@@ -32,7 +32,7 @@ BLOCK = 4096
 """Sets of references whose n-grams are counted at once."""
 
 
-@cache
+@lru_cache(maxsize=1 << 18)
 def word_key(word: str) -> int:
     """A word as 62 bits and two free ones, the same in every process, so that sums have the same order everywhere."""
     return int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "big") & ~3
@@ -81,7 +81,7 @@ class Block:
     def __init__(self, documents: Sequence[tuple[Tokens, ...]]) -> None:
         self.texts = [text for texts in documents for text in texts]
         lengths = [len(text) for text in self.texts]
-        owner = np.repeat(np.arange(len(lengths), dtype=np.uint64), lengths)
+        owner = np.repeat(np.arange(len(lengths), dtype=np.uint64), np.array(lengths, np.intp))
         every = gram_keys(words_of(chain.from_iterable(self.texts), len(owner)))
         whole = [owner[: len(k)] == owner[order:] for order, k in enumerate(every)]
         keys = np.concatenate([k[w] for k, w in zip(every, whole, strict=True)])
@@ -90,7 +90,8 @@ class Block:
         many = np.uint64(max(len(self.keys), 1))
         placed, self.counts = counted(owners * many + rank.astype(np.uint64))
         self.rank, self.owner = (placed % many).astype(np.intp), (placed // many).astype(np.intp)
-        document = np.repeat(np.arange(len(documents), dtype=np.uint64), [len(texts) for texts in documents])
+        sizes = np.array([len(texts) for texts in documents], np.intp)
+        document = np.repeat(np.arange(len(documents), dtype=np.uint64), sizes)
         once, _ = counted(document[self.owner] * many + placed % many)
         self.having = np.bincount((once % many).astype(np.intp), minlength=len(self.keys))
 

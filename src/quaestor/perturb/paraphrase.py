@@ -36,7 +36,7 @@ def paired(records: Sequence[Record], paraphrased: Iterable[Record]) -> tuple[di
     """The paraphrase of each record (by its id), and how many were found by context and answer instead of the id.
 
     Ids alone are not trusted: two published files number the same questions differently. A paraphrase belongs to the
-    record with its id if both have the same context; else to the only record with its context and answer.
+    record with its id if it has the same context, or none; else to the only record with its context and answer.
     """
     own = {record.id: record for record in records}
     places: dict[tuple[str | None, str | None], list[str]] = {}
@@ -48,7 +48,7 @@ def paired(records: Sequence[Record], paraphrased: Iterable[Record]) -> tuple[di
         text = getattr(other, other.judge or other.guess_judge())
         if not text:
             continue
-        if other.id in own and own[other.id].context == other.context:
+        if other.id in own and other.context in (None, own[other.id].context):
             found[other.id] = text
         elif other.context and len(ids := places.get((other.context, other.answer), [])) == 1:
             found[ids[0]] = text
