@@ -322,6 +322,8 @@ class Reading:
     """Probability of the gold answer (all its places in a window together), when given and standing in the text."""
     best: str = ""
     """The most probable span, even where "no answer" is more probable."""
+    overlap: float | None = None
+    """Expected F1 of what the reader would answer with the gold answer, where that has a probability."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from quaestor.metrics import metric as parse_metric
 from quaestor.metrics.base import Metric
 from quaestor.records import JUDGES, Record
 from quaestor.scoring import score
+from quaestor.text.answers import holds
 
 if TYPE_CHECKING:
     from quaestor.models.base import ModelSet
@@ -76,11 +77,6 @@ def usable_question(question: str, answer: str) -> str | None:
     count = len(question.split())
     if not WORDS[0] <= count <= WORDS[1]:
         return f"{count} words"
-    folded = f" {_folded(question)} "
-    if _folded(answer) and f" {_folded(answer)} " in folded:
+    if holds(question, answer):
         return "the answer stands in the question"
     return None
-
-
-def _folded(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.casefold()))

@@ -1,11 +1,12 @@
 """The fast QAScore against the readable one, in every form; its edges; the papers' own examples."""
 
+import math
 import random
 
 import pytest
 
 import quaestor
-from quaestor.metrics.qascore import by_word
+from quaestor.metrics.qascore import FLOOR, by_word, names_its_answer
 from quaestor.models.base import ModelSet
 from quaestor.requests import TokenScores
 from tests.metrics.second_qascore import SecondQAScore
@@ -107,6 +108,16 @@ def test_the_readers_form_follows_the_question_and_says_when_it_cannot():
         {"id": "bad", "context": context, "question": "Who needed milk and honey?", "answer": "the bazaar"},
         {"id": "absent", "context": context, "question": "Was Jack rich?", "answer": "no"},
     ]
-    result = quaestor.score(rows, "qascore")
-    assert result["qascore", "good"] > result["qascore", "bad"]
-    assert "does not stand in the context" in result.unscored["qascore"]["absent"]
+    rows += [
+        {"id": "named", "context": context, "question": "Did Jack buy milk at the bazaar?", "answer": "the bazaar"},
+        {"id": "choice", "context": context, "question": "Was it the bazaar or a shop?", "answer": "the bazaar"},
+    ]
+    for spec in ("qascore", "qascore[form=reader]"):
+        result = quaestor.score(rows, spec)
+        assert result[spec, "good"] > result[spec, "bad"]
+        assert "does not stand in the context" in result.unscored[spec]["absent"]
+        assert result[spec, "choice"] > math.log(FLOOR)
+    assert quaestor.score(rows[3:4], "qascore")["qascore", "named"] == math.log(FLOOR)
+    assert names_its_answer("Is the Bazaar, old?", "the bazaar") and not names_its_answer("Is it bizarre?", "bazaar")
+    overlap, exact = (quaestor.score(rows[:1], spec)[spec, "good"] for spec in ("qascore", "qascore[form=reader]"))
+    assert exact <= overlap <= 0  # what counts in full counts in part, too

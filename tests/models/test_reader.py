@@ -51,6 +51,13 @@ def test_decode_agrees_with_listing_all_spans() -> None:
     assert found.none == pytest.approx(none - total)
     assert math.exp(found.gold or 0) == pytest.approx(math.exp(spans[3, 4] - total) + math.exp(spans[10, 10] - total))
 
+    def f1(span: tuple[int, int], place: range) -> float:
+        own = range(span[0], span[1] + 1)
+        return 2 * len(set(own) & set(place)) / (len(own) + len(place))
+
+    expected = sum(math.exp(v - total) * max(f1(s, range(3, 5)), f1(s, range(10, 11))) for s, v in spans.items())
+    assert found.overlap == pytest.approx(expected)
+
 
 def test_probabilities_are_those_of_the_plain_model(reader: SpanReader) -> None:
     question, text = "Who sold the house?", STORY

@@ -19,13 +19,14 @@ def tiny():
 
 
 def lesson():
-    from quaestor.train.asker import Lesson
+    from quaestor.train.branching import Lesson
 
     return Lesson((5, 6, 7, 8), (((1, 2), (9, 10, 0)), ((3,), (11, 12, 13, 0)), ((4, 4, 4), (14, 0))))
 
 
 def test_loss_of_a_passage_equals_that_of_its_questions_one_by_one(tiny):
-    from quaestor.train.asker import collate, question_loss
+    from quaestor.train.asker import question_loss
+    from quaestor.train.branching import collate
 
     other = type(lesson())((9, 9), (((1,), (5, 0)),))
     together = question_loss(tiny, collate([lesson(), other], pad=0)) * 11
@@ -40,7 +41,8 @@ def test_loss_of_a_passage_equals_that_of_its_questions_one_by_one(tiny):
 
 
 def test_corrections_start_at_nothing_train_alone_and_merge(tiny):
-    from quaestor.train.asker import collate, question_loss
+    from quaestor.train.asker import question_loss
+    from quaestor.train.branching import collate
     from quaestor.train.lora import adapt, merge
 
     batch = collate([lesson()], pad=0)

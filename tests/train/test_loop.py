@@ -51,8 +51,9 @@ def _trainer(stop_at: int = 10**9) -> Trainer[Any]:
     return Trainer(model, examples, lambda e: 3, loss)
 
 
-def test_an_interrupted_run_ends_where_an_unbroken_one_does(tmp_path: Path) -> None:
-    plan = Plan(steps=30, lr=0.02, batch=8, save_minutes=0, log_steps=10)
+@pytest.mark.parametrize("average", [0.0, 0.9])
+def test_an_interrupted_run_ends_where_an_unbroken_one_does(tmp_path: Path, average: float) -> None:
+    plan = Plan(steps=30, lr=0.02, batch=8, save_minutes=0, log_steps=10, average=average)
     whole = _trainer()
     run = fit(whole, plan, tmp_path / "whole", log=lambda line: None)
     assert run.step == 30 and len(run.losses) == 3 and run.losses[-1] < run.losses[0]
@@ -62,6 +63,14 @@ def test_an_interrupted_run_ends_where_an_unbroken_one_does(tmp_path: Path) -> N
     assert fit(again, plan, tmp_path / "broken", resume=True, log=lambda line: None).step == 30
     for a, b in zip(whole.model.parameters(), again.model.parameters(), strict=True):
         assert torch.equal(a, b)
+
+
+def test_averaged_weights_lie_between_those_of_the_steps(tmp_path: Path) -> None:
+    last, mean = _trainer(), _trainer()
+    fit(last, Plan(steps=30, lr=0.02, batch=8), tmp_path / "last", log=lambda line: None)
+    fit(mean, Plan(steps=30, lr=0.02, batch=8, average=0.95), tmp_path / "mean", log=lambda line: None)
+    start, middle, end = (torch.nn.utils.parameters_to_vector(t.model.parameters()) for t in (_trainer(), mean, last))
+    assert 0 < (middle - start).norm() < (end - start).norm()
 
 
 def test_frozen_parts_stay_as_they_are(tmp_path: Path) -> None:

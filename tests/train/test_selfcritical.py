@@ -31,7 +31,13 @@ def test_likelihood_is_the_models_own(kind, loader):
     model, tokenizer, tasks = load(kind, loader)
     task = tasks[0]
     with torch.no_grad():
-        found = float(log_likelihood(model, tokenizer, [task], [task.target])[0])
+        other = (*task.target[:2], *task.prompt[:2])
+        found, beside, alone = (
+            float(log_likelihood(model, tokenizer, [task], [texts])[0][-1])
+            for texts in ([task.target], [other, task.target], [task.target, other])
+        )
+        assert beside == pytest.approx(found, rel=1e-4)  # texts do not see each other
+        assert alone == pytest.approx(float(log_likelihood(model, tokenizer, [task], [[other]])[0][0]), rel=1e-4)
         labels = torch.tensor([task.target])
         if kind == "t5":
             loss = model(input_ids=torch.tensor([task.prompt]), labels=labels).loss
@@ -42,25 +48,31 @@ def test_likelihood_is_the_models_own(kind, loader):
     assert found == pytest.approx(-float(loss) * len(task.target), rel=1e-4)
 
 
-def test_the_loss_is_equation_15():
+@pytest.mark.parametrize("samples", [1, 2])
+def test_the_loss_is_equation_15(samples):
     model, tokenizer, tasks = load(*KINDS[0])
-    plan = Plan(limit=6, batch=2)
+    tasks = tasks[:2]
+    plan = Plan(limit=6, batch=2, samples=samples)
+    drawn = [[0.2, 0.9], [0.2, 0.6, 0.9, 0.1]][samples - 1]
 
-    def reward(asked, texts):  # the first half of the texts is greedy, the second sampled
-        return [0.5] * len(tasks[:2]) + [0.2, 0.9]
+    def reward(asked, texts):  # the first texts are greedy, the others sampled
+        return [0.5, 0.4, *drawn]
 
     torch.manual_seed(3)
-    loss, mean = critic_loss(model, tokenizer, tasks[:2], reward, plan, weight=0.7)
+    loss, mean = critic_loss(model, tokenizer, tasks, reward, plan, weight=0.7)
     torch.manual_seed(3)
     model.eval()
-    write(model, tokenizer, tasks[:2], plan, sample=False)
-    sampled = write(model, tokenizer, tasks[:2], plan, sample=True)
-    chosen = log_likelihood(model, tokenizer, tasks[:2], sampled)
-    human = log_likelihood(model, tokenizer, tasks[:2], [t.target for t in tasks[:2]])
-    critical = ((0.5 - 0.2) * chosen[0] + (0.5 - 0.9) * chosen[1]) / 2
-    plain = sum(-h / len(t.target) for h, t in zip(human, tasks[:2], strict=True)) / 2
-    assert mean == 0.5
-    assert float(loss) == pytest.approx(float(0.7 * critical + plain), rel=1e-4)
+    write(model, tokenizer, tasks, plan, sample=False)
+    sampled = write(model, tokenizer, [t for t in tasks for _ in range(samples)], plan, sample=True)
+    expected = 0.0
+    for n, task in enumerate(tasks):
+        for k in range(samples):
+            chosen = log_likelihood(model, tokenizer, [task], [[sampled[n * samples + k]]])[0]
+            expected += 0.7 * ([0.5, 0.4][n] - drawn[n * samples + k]) * float(chosen[0]) / samples / 2
+        human = log_likelihood(model, tokenizer, [task], [[task.target]])[0]
+        expected -= float(human[0]) / len(task.target) / 2
+    assert mean == pytest.approx(0.45)
+    assert float(loss) == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.parametrize(("kind", "loader"), KINDS)

@@ -12,10 +12,13 @@ from quaestor.metrics import register
 from quaestor.metrics.base import Metric, Score, param
 from quaestor.records import Record
 from quaestor.requests import Continue, Read, Recover, TokenScores, together
+from quaestor.text.answers import holds
 
-ROLE = {"paper": "masked", "code": "masked", "causal": "causal", "gain": "causal", "reader": "reader"}
+ROLE = {
+    "paper": "masked", "code": "masked", "causal": "causal", "gain": "causal", "reader": "reader", "overlap": "reader",
+}  # fmt: skip
 FLOOR = 1e-6
-"""The least probability that form=reader gives an answer it does not find, so that the logarithm stays finite."""
+"""The least probability that a reader's form gives an answer it does not find, so that the logarithm stays finite."""
 
 
 def prompt(context: str, question: str) -> str:
@@ -46,9 +49,11 @@ def by_word(answer: str, scores: TokenScores) -> list[tuple[str, float]]:
 class QAScore(Metric):
     """Does a question lead to its answer: how probable a language model finds the answer, given context and question.
 
-    QAScore = sum over the answer's words of log p(word | context, question) (equations 6–8). form=reader, the default,
-    is equation (6) with an extractive reader: the log-probability of the answer's span. Of the forms that run offline
-    it follows people best (docs/results/qrelscore.md). form=paper masks one whole word of the answer at a time in
+    QAScore = sum over the answer's words of log p(word | context, question) (equations 6–8). form=reader is equation
+    (6) with an extractive reader: the log-probability of the answer's span. form=overlap, the default, is the logarithm
+    of the F1 that the reader's answer is expected to have with the intended one, so that a longer or shorter span counts
+    in part; a question that names its answer, without "or", does not ask for it and gets the least score. Of the forms
+    that run offline it follows people best (docs/results/qrelscore.md). form=paper masks one whole word of the answer at a time in
     `context <sep> question <sep> answer` and asks a masked model. form=causal is equation (6) with a causal language
     model: the answer after the prompt "CONTEXT, blank line, Question: QUESTION, new line, Answer:". form=gain subtracts
     the same without the question, log p(answer | context): what the question adds. form=code is the authors' program:
@@ -63,7 +68,7 @@ class QAScore(Metric):
     citation: ClassVar[str] = "Ji, Lyu, Jones, Zhou, Graham: QAScore. Entropy 24(11), 2022."
     limits: ClassVar[str] = (
         "Sums fall with the answer's length, so reduce=sum ranks questions about one answer, not questions about "
-        "different answers: use reduce=mean there. Says little about fluency or conciseness. form=reader knows only "
+        "different answers: use reduce=mean there. Says little about fluency or conciseness. The reader's forms know only "
         "answers that stand in the context. See docs/results/qrelscore.md."
     )
     example: ClassVar[dict[str, Any]] = {
@@ -72,7 +77,7 @@ class QAScore(Metric):
         "question": "Where did Jack buy his milk and honey?",
         "answer": "the bazaar",
     }
-    form: str = param("reader", "which form of the score", ("reader", "paper", "causal", "gain", "code"))
+    form: str = param("overlap", "which form of the score", ("overlap", "reader", "paper", "causal", "gain", "code"))
     reduce: str = param("sum", "sum over the answer's words, or their mean", ("sum", "mean"))
 
     def roles_needed(self) -> tuple[str, ...]:
@@ -81,7 +86,7 @@ class QAScore(Metric):
     async def score(self, record: Record) -> Score:
         question, context = self.candidate(record), self.text(record, "context")
         answer = self.text(record, "answer").strip()
-        if self.form == "reader":
+        if ROLE[self.form] == "reader":
             return await self._by_reader(context, question, answer)
         if self.form == "code":
             masks = await Recover(context, question, answer, "code")
@@ -108,15 +113,25 @@ class QAScore(Metric):
 
     async def _by_reader(self, context: str, question: str, answer: str) -> Score:
         reading = await Read(question, context, gold=answer)
-        if reading.gold is None:
-            raise Unscored("the answer does not stand in the context: form=reader cannot weigh it")
-        value = math.log(max(reading.gold, FLOOR))
+        if reading.gold is None or reading.overlap is None:
+            raise Unscored(f"the answer does not stand in the context: form={self.form} cannot weigh it")
+        named = self.form == "overlap" and names_its_answer(question, answer)
+        found = reading.gold if self.form == "reader" else 0.0 if named else reading.overlap
+        value = math.log(max(found, FLOOR))
         evidence = {
             "probability": reading.gold,
+            "expected overlap": reading.overlap,
             "reader's answer": reading.answer,
             "unanswerable": reading.unanswerable,
         }
+        if named:
+            evidence["note"] = "the answer stands in the question"
         return Score(value / len(answer.split()) if self.reduce == "mean" else value, evidence)
+
+
+def names_its_answer(question: str, answer: str) -> bool:
+    """Does the answer stand in the question without being one of a choice ("A or B")?"""
+    return holds(question, answer) and not holds(question, "or")
 
 
 def _some(scores: TokenScores) -> None:

@@ -26,7 +26,7 @@ from quaestor.models.catalog import cache_folder
 from quaestor.requests import Request
 
 Key = tuple[str, Request[Any]]
-FORMAT = 1
+FORMAT = 2
 """Part of every key: raised when the meaning of an answer changes."""
 DAY = 86_400
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

@@ -34,6 +34,8 @@ class Found:
     span: Span
     none: float
     gold: float | None
+    overlap: float = 0.0
+    """Expected F1, in tokens, of a span drawn by its probability with the gold one; not a log."""
 
 
 def decode(start: Floats, end: Floats, none: float, gold: Sequence[Span]) -> Found:
@@ -47,11 +49,23 @@ def decode(start: Floats, end: Floats, none: float, gold: Sequence[Span]) -> Fou
     scores = start[:, None] + np.lib.stride_tricks.sliding_window_view(padded, width)[:n]
     total = float(np.logaddexp(np.logaddexp.reduce(scores, axis=None), none))
     i, length = np.unravel_index(int(np.argmax(scores)), scores.shape)
-    at_gold = None
+    at_gold, overlap = None, 0.0
     if gold:
         logs = [float(start[a] + end[b]) for a, b in gold]
         at_gold = min(0.0, float(np.logaddexp.reduce(logs)) - total)
-    return Found(float(scores[i, length]) - total, (int(i), int(i + length)), none - total, at_gold)
+        overlap = float((np.exp(scores - total) * _shared(n, width, gold)).sum())
+    return Found(float(scores[i, length]) - total, (int(i), int(i + length)), none - total, at_gold, min(1.0, overlap))
+
+
+def _shared(n: int, width: int, gold: Sequence[Span]) -> Floats:
+    """F1 of every span (its start × its length - 1) with the gold place it shares most with."""
+    first = np.arange(n)[:, None]
+    last = first + np.arange(width)
+    best = np.zeros((n, width))
+    for a, b in gold:
+        both = np.clip(np.minimum(last, b) - np.maximum(first, a) + 1, 0, None)
+        best = np.maximum(best, 2 * both / (last - first + b - a + 2))
+    return best
 
 
 class SpanReader(Model):
@@ -161,14 +175,15 @@ def _reading(request: Read, windows: Windows, found: list[tuple[Found, int]], ha
         return Reading("", None, 1.0, 0.0, None)
     best, offset = max(found, key=lambda f: f[0].best)
     unanswerable = float(np.exp(min(f.none for f, _ in found)))
-    golds = [f.gold for f, _ in found if f.gold is not None]
-    gold = float(np.exp(max(golds))) if golds and has_gold else None
+    golds = [f for f, _ in found if f.gold is not None]
+    gold = float(np.exp(max(f.gold for f in golds if f.gold is not None))) if golds and has_gold else None
+    overlap = max(f.overlap for f in golds) if gold is not None else None
     span = windows.spans[best.span[0] + offset][0], windows.spans[best.span[1] + offset][1]
     words = request.text[slice(*span)]
     confidence = float(np.exp(best.best))
     if unanswerable > 0.5:
-        return Reading("", None, unanswerable, confidence, gold, words)
-    return Reading(words, span, unanswerable, confidence, gold, words)
+        return Reading("", None, unanswerable, confidence, gold, words, overlap)
+    return Reading(words, span, unanswerable, confidence, gold, words, overlap)
 
 
 def build(base: Path, settings: Mapping[str, Any]) -> Any:

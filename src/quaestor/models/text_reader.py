@@ -8,8 +8,15 @@ from typing import Any, ClassVar
 
 from quaestor.models.base import Model, ModelChoice
 from quaestor.requests import Reading
+from quaestor.text.answers import f1
 
 UNANSWERABLE = "unanswerable"
+
+
+def shared(given: str, confidence: float, gold: str, chance: float) -> float:
+    """Expected F1 with the gold answer, counting the two answers whose probability is known."""
+    same = f1(given, gold)
+    return chance if same == 1.0 else chance + min(confidence, 1 - chance) * same
 
 
 class TextReader(Model):
@@ -65,7 +72,8 @@ class TextReader(Model):
                 at = request.text.find(given) if given else -1
                 span = (at, at + len(given)) if at >= 0 else None
                 gold = self._gold(inputs, row, request.gold) if request.gold else None
-                readings.append(Reading(given, span, float(unanswerable[row]), confidence, gold, given))
+                overlap = None if gold is None else shared(given, confidence, request.gold, gold)
+                readings.append(Reading(given, span, float(unanswerable[row]), confidence, gold, given, overlap))
         return readings
 
     def _gold(self, inputs: Any, row: int, gold: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from quaestor.text.tokens import words_squad
@@ -24,3 +25,9 @@ def f1(answer: str, gold: str) -> float:
         return float(said == wanted)
     common = sum((Counter(said) & Counter(wanted)).values())
     return 2 * common / (len(said) + len(wanted))
+
+
+def holds(text: str, phrase: str) -> bool:
+    """Does the phrase stand in the text, word for word, whatever its case and punctuation?"""
+    inside, wanted = (" ".join(re.findall(r"\w+", t.casefold())) for t in (text, phrase))
+    return bool(wanted) and f" {wanted} " in f" {inside} "

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from quaestor.models.base import ModelChoice
 from quaestor.models.checkpoints import find, need
 from quaestor.models.shipped import save_shipped
 from quaestor.text.passages import passage_of, passages
+from quaestor.train.branching import Lesson, collate
 from quaestor.train.examples import Example, read_squad
 from quaestor.train.loop import Plan, Run, Trainer, fit, load_checkpoint, write_card
 from quaestor.train.lora import adapt
@@ -41,19 +41,6 @@ BRANCHES = 8
 FEWEST = 5
 """Questions a passage must have to be learnt from, where processor time is scarce: a question then costs 44 tokens
 instead of 55, because more of them share a passage."""
-
-
-@dataclass(frozen=True)
-class Lesson:
-    """A passage and questions on it, as token ids."""
-
-    passage: tuple[int, ...]
-    branches: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
-    """(the answer wished for, the human question) of each."""
-
-    @property
-    def length(self) -> int:
-        return len(self.passage) + sum(len(w) + len(q) for w, q in self.branches)
 
 
 def corpora(data: Path) -> tuple[list[Example], list[Example]]:
@@ -79,43 +66,6 @@ def lessons(examples: list[Example], tokenizer: Any) -> list[Lesson]:
         ids = tuple(passage_ids(tokenizer, passage))
         made += [Lesson(ids, tuple(branches[at : at + BRANCHES])) for at in range(0, len(branches), BRANCHES)]
     return made
-
-
-def collate(batch: list[Lesson], pad: int) -> dict[str, torch.Tensor]:
-    """Tensors of a batch: a branch sees the passage and itself; positions go on from the passage's end.
-
-    `wanted` are the (row, column) pairs whose next token is to be learnt, `labels` those tokens.
-    """
-    import torch
-
-    width = max(lesson.length for lesson in batch)
-    ids = torch.full((len(batch), width), pad)
-    positions = torch.zeros(len(batch), width, dtype=torch.long)
-    seen = torch.zeros(len(batch), 1, width, width, dtype=torch.bool)
-    seen[:, 0].diagonal(dim1=1, dim2=2).fill_(True)
-    wanted: list[tuple[int, int]] = []
-    labels: list[int] = []
-    for row, lesson in enumerate(batch):
-        n = at = len(lesson.passage)
-        ids[row, :n] = torch.tensor(lesson.passage)
-        positions[row, :n] = torch.arange(n)
-        seen[row, 0, :n, :n] = torch.ones(n, n, dtype=torch.bool).tril()
-        for wish, question in lesson.branches:
-            size = len(wish) + len(question)
-            ids[row, at : at + size] = torch.tensor(wish + question)
-            positions[row, at : at + size] = torch.arange(n, n + size)
-            seen[row, 0, at : at + size, :n] = True
-            seen[row, 0, at : at + size, at : at + size] = torch.ones(size, size, dtype=torch.bool).tril()
-            wanted += [(row, at + len(wish) - 1 + i) for i in range(len(question))]
-            labels += question
-            at += size
-    return {
-        "ids": ids,
-        "positions": positions,
-        "mask": torch.where(seen, 0.0, torch.finfo(torch.float32).min),
-        "wanted": torch.tensor(wanted),
-        "labels": torch.tensor(labels),
-    }
 
 
 def question_loss(model: Any, batch: dict[str, torch.Tensor]) -> torch.Tensor:

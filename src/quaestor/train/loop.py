@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import torch
 
 T = TypeVar("T")
+Averages = dict[str, "torch.Tensor"]
+"""Running averages of the trained tensors, by name."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Plan:
     """Weight decay of matrices; biases and norms have none."""
     clip: float = 1.0
     """Largest gradient norm."""
+    average: float = 0.0
+    """Decay of a running average of the weights, which is what the run ends with (0: the last weights themselves)."""
     seed: int = 7
     save_minutes: float = 4.0
     log_steps: int = 50
@@ -114,8 +118,9 @@ def fit(
         lr=plan.lr,
     )
     run = Run()
+    averages: Averages = {name: p.detach().clone() for name, p in named.items()} if plan.average else {}
     if resume and (folder / "checkpoint.json").exists():
-        run = load_checkpoint(folder, named, optimizer)
+        run = load_checkpoint(folder, named, optimizer, averages)
         log(f"resumed at step {run.step}, {run.seconds / 60:.1f} min")
     model.train()
     before, begun, saved, logged, stretch = run.seconds, time.monotonic(), time.monotonic(), run.step, 0.0
@@ -132,6 +137,9 @@ def fit(
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         run.step, run.batch, run.examples = run.step + 1, run.batch + 1, run.examples + len(items)
+        decay = min(plan.average, run.step / (run.step + 10))  # the first steps are soon forgotten
+        for name, mean in averages.items():
+            mean.lerp_(named[name].detach(), 1 - decay)
         stretch += float(loss.detach())
         if run.step % plan.log_steps == 0:
             mean = stretch / (run.step - logged)
@@ -139,10 +147,13 @@ def fit(
             log(f"step {run.step} epoch {run.epoch} loss {mean:.3f} min {run.seconds / 60:.1f} done {progress:.1%}")
             logged, stretch = run.step, 0.0
         if time.monotonic() - saved > plan.save_minutes * 60:
-            save_checkpoint(folder, run, named, optimizer)
+            save_checkpoint(folder, run, named, optimizer, averages)
             saved = time.monotonic()
     run.seconds = before + time.monotonic() - begun
-    save_checkpoint(folder, run, named, optimizer)
+    save_checkpoint(folder, run, named, optimizer, averages)
+    with torch.no_grad():
+        for name, mean in averages.items():
+            named[name].copy_(mean)
     model.eval()
     return run
 
@@ -167,7 +178,11 @@ def _batches(trainer: Trainer[T], plan: Plan, run: Run) -> Iterator[list[T]]:
 
 
 def save_checkpoint(
-    folder: Path, run: Run, named: dict[str, torch.nn.Parameter], optimizer: torch.optim.Optimizer
+    folder: Path,
+    run: Run,
+    named: dict[str, torch.nn.Parameter],
+    optimizer: torch.optim.Optimizer,
+    averages: Averages | None = None,
 ) -> None:
     """Write trained tensors, optimizer moments and position; the old checkpoint stays whole until the new one is."""
     from safetensors.torch import save_file
@@ -176,13 +191,17 @@ def save_checkpoint(
     for name, p in named.items():
         for key, value in optimizer.state.get(p, {}).items():
             tensors[f"{key}.{name}"] = value.detach().contiguous()
+    tensors |= {f"average.{name}": mean for name, mean in (averages or {}).items()}
     save_file(tensors, folder / "checkpoint.tmp", metadata={"run": json.dumps(asdict(run))})
     (folder / "checkpoint.tmp").replace(folder / "checkpoint.safetensors")
     (folder / "checkpoint.json").write_text(json.dumps(asdict(run)) + "\n")
 
 
 def load_checkpoint(
-    folder: Path, named: dict[str, torch.nn.Parameter], optimizer: torch.optim.Optimizer | None = None
+    folder: Path,
+    named: dict[str, torch.nn.Parameter],
+    optimizer: torch.optim.Optimizer | None = None,
+    averages: Averages | None = None,
 ) -> Run:
     """Put a checkpoint's tensors back into the model (and the optimizer, to train on) and tell where it stood."""
     import torch
@@ -197,6 +216,8 @@ def load_checkpoint(
                 optimizer.state[p] = {
                     key: stored.get_tensor(f"{key}.{name}") for key in ("step", "exp_avg", "exp_avg_sq")
                 }
+        for name, mean in (averages or {}).items():
+            mean.copy_(stored.get_tensor(f"average.{name}" if f"average.{name}" in keys else f"model.{name}"))
     return run
 
 

@@ -1,6 +1,6 @@
 """Self-critical sequence training: a generator learns from a metric (QRelScore App. F, equations 11–15).
 
-For each prompt the model writes one text greedily and one by sampling. Where the sample scores higher than the greedy
+For each prompt the model writes one text greedily and some by sampling. Where a sample scores higher than the greedy
 text it becomes likelier, where lower less likely; cross entropy on the human text keeps the language whole:
 
     L = λ · (r(greedy) - r(sample)) · Σ log P(sample) + L_lm,   λ rising from 0 to 1 over the run.
@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from quaestor.train.branching import Lesson, collate
 
 if TYPE_CHECKING:
     import torch
@@ -37,6 +39,8 @@ class Plan:
 
     steps: int = 100
     batch: int = 4
+    samples: int = 4
+    """Texts drawn for each prompt: the paper draws one; more make a step steadier and share the prompt."""
     lr: float = 2e-5
     temperature: float = 1.0
     limit: int = 32
@@ -78,41 +82,51 @@ def write(model: Any, tokenizer: Any, tasks: Sequence[Task], plan: Plan, sample:
     return written
 
 
-def log_likelihood(model: Any, tokenizer: Any, tasks: Sequence[Task], texts: Sequence[Sequence[int]]) -> torch.Tensor:
-    """Σ log P(token | prompt, tokens before) of each text, with gradients."""
+def log_likelihood(
+    model: Any, tokenizer: Any, tasks: Sequence[Task], texts: Sequence[Sequence[Sequence[int]]]
+) -> list[torch.Tensor]:
+    """Σ log P(token | prompt, tokens before) of each text of each task, with gradients; a prompt is read once."""
+    return [_of_task(model, tokenizer, task, own) for task, own in zip(tasks, texts, strict=True)]
+
+
+def _of_task(model: Any, tokenizer: Any, task: Task, texts: Sequence[Sequence[int]]) -> torch.Tensor:
     import torch
 
-    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
-    totals = []
-    for task, text in zip(tasks, texts, strict=True):
-        wanted = torch.tensor([list(text) or [pad]])
-        if model.config.is_encoder_decoder:
-            logits = model(input_ids=torch.tensor([task.prompt]), labels=wanted).logits[0]
-        else:
-            ids = torch.tensor([[*task.prompt, *wanted[0].tolist()]])
-            logits = model(input_ids=ids).logits[0, len(task.prompt) - 1 : -1]
-        chosen = logits.log_softmax(-1).gather(1, wanted[0][:, None])[:, 0]
-        totals.append(chosen.sum() if text else chosen.sum() * 0)
-    return torch.stack(totals)
+    end = tokenizer.eos_token_id
+    written = [tuple(text) or (end,) for text in texts]
+    wanted = torch.tensor([token for text in written for token in text])
+    if model.config.is_encoder_decoder:
+        prompt = torch.tensor([task.prompt])
+        logits = torch.cat([model(input_ids=prompt, labels=torch.tensor([text])).logits[0] for text in written])
+    else:
+        batch = collate([Lesson(task.prompt[:-1], tuple((task.prompt[-1:], text) for text in written))], end)
+        inputs = {"input_ids": batch["ids"], "attention_mask": batch["mask"], "position_ids": batch["positions"]}
+        logits = model(**inputs, use_cache=False).logits[batch["wanted"][:, 0], batch["wanted"][:, 1]]
+    chosen = logits.log_softmax(-1).gather(1, wanted[:, None])[:, 0].split([len(text) for text in written])
+    return torch.stack([own.sum() if text else own.sum() * 0 for own, text in zip(chosen, texts, strict=True)])
 
 
 def critic_loss(
     model: Any, tokenizer: Any, tasks: Sequence[Task], reward: Reward, plan: Plan, weight: float
 ) -> tuple[torch.Tensor, float]:
-    """Equation 15 for a batch, and the mean reward of its greedy texts."""
-    model.eval()
-    greedy, sampled = (write(model, tokenizer, tasks, plan, sample) for sample in (False, True))
-    texts = [tokenizer.decode(ids, skip_special_tokens=True).strip() for ids in (*greedy, *sampled)]
-    rewards = reward([*tasks, *tasks], texts)
-    model.train()
-    gap = np.array(rewards[: len(tasks)]) - np.array(rewards[len(tasks) :])  # r(greedy) - r(sample), eq. 11
+    """Equation 15 for a batch, its first term a mean over `plan.samples`; and the mean reward of the greedy texts."""
     import torch
 
-    likelihood = log_likelihood(model, tokenizer, tasks, sampled)
-    critical = (torch.tensor(gap, dtype=likelihood.dtype) * likelihood).mean()
-    human = -log_likelihood(model, tokenizer, tasks, [t.target for t in tasks])
-    lengths = torch.tensor([max(len(t.target), 1) for t in tasks])
-    return weight * critical + (human / lengths).mean(), float(np.mean(rewards[: len(tasks)]))
+    model.eval()
+    n, k = len(tasks), plan.samples
+    repeated = [task for task in tasks for _ in range(k)]
+    greedy = write(model, tokenizer, tasks, plan, sample=False)
+    sampled = write(model, tokenizer, repeated, plan, sample=True)
+    texts = [tokenizer.decode(ids, skip_special_tokens=True).strip() for ids in (*greedy, *sampled)]
+    rewards = np.array(reward([*tasks, *repeated], texts))
+    gaps = rewards[:n, None] - rewards[n:].reshape(n, k)  # r(greedy) - r(sample), eq. 11
+    model.train()
+    written = [[*sampled[i * k : (i + 1) * k], task.target] for i, task in enumerate(tasks)]
+    loss = torch.zeros(())
+    for task, gap, own in zip(tasks, gaps, log_likelihood(model, tokenizer, tasks, written), strict=True):
+        critical = (torch.tensor(gap, dtype=own.dtype) * own[:-1]).mean()
+        loss = loss + (weight * critical - own[-1] / max(len(task.target), 1)) / n
+    return loss, float(rewards[:n].mean())
 
 
 def held_back_reward(model: Any, tokenizer: Any, tasks: Sequence[Task], reward: Reward, plan: Plan) -> float:
