@@ -51,13 +51,14 @@ class QAScore(Metric):
 
     QAScore = sum over the answer's words of log p(word | context, question) (equations 6–8). form=reader is equation
     (6) with an extractive reader: the log-probability of the answer's span. form=overlap, the default, is the logarithm
-    of the F1 that the reader's answer is expected to have with the intended one, so that a longer or shorter span counts
-    in part; a question that names its answer, without "or", does not ask for it and gets the least score. Of the forms
-    that run offline it follows people best (docs/results/qrelscore.md). form=paper masks one whole word of the answer at a time in
-    `context <sep> question <sep> answer` and asks a masked model. form=causal is equation (6) with a causal language
-    model: the answer after the prompt "CONTEXT, blank line, Question: QUESTION, new line, Answer:". form=gain subtracts
-    the same without the question, log p(answer | context): what the question adds. form=code is the authors' program:
-    one mask per piece, the mean log-probability over all positions, last 512 ids, mean over masks.
+    of the F1 that the reader's answer is expected to have with the intended one: a longer or shorter span counts in
+    part. A question that names its answer, without "or", does not ask for it and gets the least score. Of the forms
+    that run offline it follows people best (docs/results/qrelscore.md). form=paper masks one whole word of the answer
+    at a time in `context <sep> question <sep> answer` and asks a masked model. form=causal is equation (6) with a
+    causal language model: the answer after the prompt "CONTEXT, blank line, Question: QUESTION, new line, Answer:".
+    form=gain subtracts the same without the question, log p(answer | context): what the question adds. form=code is
+    the authors' program: one mask per piece, the mean log-probability over all positions, last 512 ids, mean over
+    masks.
     """
 
     name: ClassVar[str] = "qascore"
@@ -68,8 +69,8 @@ class QAScore(Metric):
     citation: ClassVar[str] = "Ji, Lyu, Jones, Zhou, Graham: QAScore. Entropy 24(11), 2022."
     limits: ClassVar[str] = (
         "Sums fall with the answer's length, so reduce=sum ranks questions about one answer, not questions about "
-        "different answers: use reduce=mean there. Says little about fluency or conciseness. The reader's forms know only "
-        "answers that stand in the context. See docs/results/qrelscore.md."
+        "different answers: use reduce=mean there. Says little about fluency or conciseness. The reader's forms know "
+        "only answers that stand in the context. See docs/results/qrelscore.md."
     )
     example: ClassVar[dict[str, Any]] = {
         "judge": "question",

@@ -201,7 +201,9 @@ def ask(model: QuestionClasses, items: Sequence[Labelled]) -> list[QuestionClass
 @click.option("--epochs", default=8.0, show_default=True, help="Passes over the questions, unless --steps is given.")
 @click.option("--lr", default=2e-4, show_default=True)
 @click.option("--batch", default=32, show_default=True)
-@click.option("--refit/--no-refit", default=True, show_default=True, help="Train again on all questions, and store that.")
+@click.option(
+    "--refit/--no-refit", default=True, show_default=True, help="Train again on all questions, and store that."
+)
 @click.option("--stored", type=click.Choice(["int8", "fp16"]), default="int8", show_default=True)
 @click.option("--evaluate", is_flag=True, help="Only print how good the model in --out (or the shipped one) is.")
 def command(
@@ -240,8 +242,8 @@ def command(
         "name": "quaestor-classes",
         "what": "question classes of Li & Roth (2002): 6 coarse, 50 fine",
         "base": f"{BASE} (Apache-2.0), word and position embeddings left alone",
-        "data": f"TREC questions (Li & Roth 2002, research use): {len(items)} to train on, {len(kept)} kept back for the "
-        f"temperature{', then all of them' if refit else ''}",
+        "data": f"TREC questions (Li & Roth 2002, research use): {len(items)} to train on, {len(kept)} kept back for "
+        f"the temperature{', then all of them' if refit else ''}",
         "steps": run.step,
         "minutes": run.seconds / 60,
         "examples": run.examples,
