@@ -2,7 +2,7 @@
 
     python benchmarks/memory.py [--records 1000000] [--format jsonl|parquet]
 
-    python benchmarks/memory.py --records 20000 --metrics bertscore --twice --format parquet
+    python benchmarks/memory.py --records 20000 --metrics rouge-l-kpqa --twice --format parquet
 
 With --twice the same run follows once more, its answers kept on disk by the first.
 """
@@ -36,8 +36,9 @@ def main(records: int, metrics: str, kind: str, twice: bool) -> None:
         source = Path(folder) / "in.jsonl"
         with source.open("w") as file:
             for i in range(records):
-                line = {"id": f"r{i}", "judge": "answer", "answer": " ".join(rng.choices(WORDS, k=8))}
-                file.write(json.dumps(line | {"references": [" ".join(rng.choices(WORDS, k=8))]}) + "\n")
+                question, answer, reference = (" ".join(rng.choices(WORDS, k=8)) for _ in range(3))
+                line = {"id": f"r{i}", "judge": "answer", "question": question, "answer": answer}
+                file.write(json.dumps(line | {"references": [reference]}) + "\n")
         if kind == "parquet":
             from quaestor.records import read_records, write_records
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from quaestor.models.base import Model, ModelChoice
 from quaestor.models.checkpoints import find, need
@@ -57,7 +58,7 @@ def decode(start: Floats, end: Floats, none: float, gold: Sequence[Span]) -> Fou
     return Found(float(scores[i, length]) - total, (int(i), int(i + length)), none - total, at_gold, min(1.0, overlap))
 
 
-def _shared(n: int, width: int, gold: Sequence[Span]) -> Floats:
+def _shared(n: int, width: int, gold: Sequence[Span]) -> npt.NDArray[np.float64]:
     """F1 of every span (its start × its length - 1) with the gold place it shares most with."""
     first = np.arange(n)[:, None]
     last = first + np.arange(width)
