@@ -2,10 +2,13 @@
 
     python benchmarks/kpqa.py figures --data DIR [--answers 800] -o docs/results/kpqa.md
     python benchmarks/kpqa.py speed --data DIR [--answers 1000] -o docs/results/kpqa.md
+    python benchmarks/kpqa.py unlike --data DIR [--answers 1000]
 
 DIR holds judgements/kpqa_marco.jsonl, kpqa_semeval.jsonl and evouna_nq.jsonl. `figures` runs `quaestor score` and
 `quaestor meta` and puts their numbers beside the paper's Table 3, AUC on a seeded part of evouna_nq, and Figure 1.
 `speed` weighs the answers of kpqa_marco in batches and one pair at a time, in the same run; it adds to the file.
+`unlike` measures bertscore-kpqa's `rescale`: the mean best cosine of content words between statements of different
+articles in the training corpus (DIR/corpora/squad11_du_test.json).
 """
 
 from __future__ import annotations
@@ -196,18 +199,48 @@ def speed(data: Path, answers: int, threads: int, out: Path | None) -> None:
             file.write("\n".join(["", "## Speed of the weights", "", *said]) + "\n")
 
 
+def unlike(data: Path, pairs: int) -> None:
+    from quaestor.metrics.kpqa import BertscoreKpqa, _unit
+    from quaestor.models.base import ModelSet
+    from quaestor.requests import Embed
+    from quaestor.text.roots import is_stop_word, words_of
+    from quaestor.train.examples import read_squad
+    from quaestor.train.keyphrase_examples import statement
+
+    rng = np.random.default_rng(0)
+    examples = read_squad(data / "corpora" / "squad11_du_test.json")
+    metric, encoder = BertscoreKpqa(), ModelSet()["encoder"]
+    best: list[float] = []
+    while pairs:
+        ours, theirs = (examples[int(i)] for i in rng.choice(len(examples), 2, replace=False))
+        if ours.group == theirs.group:
+            continue
+        said, other = (statement(e.question, e.answers[0], rng)[0] for e in (ours, theirs))
+        found = encoder.answer([Embed(said, metric.layer), Embed(other, metric.layer)])
+        likeness = _unit(metric.vectors(found[0], said)) @ _unit(metric.vectors(found[1], other)).T
+        content = [not is_stop_word(word) for word, _ in words_of(said)]
+        best += likeness.max(1)[content].tolist()
+        pairs -= 1
+    low, high = np.percentile([np.mean(rng.choice(best, len(best))) for _ in range(1000)], [2.5, 97.5])
+    print(
+        f"mean best cosine of {len(best)} content words at layer {metric.layer}: {np.mean(best):.3f} [{low:.3f}, {high:.3f}]"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["figures", "speed"])
+    parser.add_argument("what", choices=["figures", "speed", "unlike"])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--answers", type=int, default=0, help="default: 800 for AUC, 1,000 for speed")
+    parser.add_argument("--answers", type=int, default=0, help="default: 800 for AUC, else 1,000")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("-o", "--out", type=Path)
     given = parser.parse_args()
     if given.what == "figures":
         figures(given.data, given.answers or 800, given.out)
-    else:
+    elif given.what == "speed":
         speed(given.data, given.answers or 1000, given.threads, given.out)
+    else:
+        unlike(given.data, given.answers or 1000)
 
 
 if __name__ == "__main__":
