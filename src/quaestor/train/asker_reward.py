@@ -15,6 +15,9 @@ from quaestor.text.passages import passage_of, passages
 from quaestor.train.examples import Example
 from quaestor.train.selfcritical import Curve, Plan, Reward, Task, learn, save_curve
 
+JUDGED = 100
+"""Held-back questions whose mean reward is the curve."""
+
 
 def tasks(examples: Sequence[Example], tokenizer: Any) -> list[Task]:
     """Passage and wished-for answer as the prompt, the human question as the target."""
@@ -45,7 +48,7 @@ def learn_from_reward(
 ) -> Curve:
     """Train the asker's corrections on the reward; the curve of the held-back passages goes to `out`."""
     rng = np.random.default_rng(plan.seed)
-    judged = [held_back[int(i)] for i in rng.choice(len(held_back), min(40, len(held_back)), replace=False)]
+    judged = [held_back[int(i)] for i in rng.choice(len(held_back), min(JUDGED, len(held_back)), replace=False)]
     curve = learn(
         model, tokenizer, tasks(train, tokenizer), tasks(judged, tokenizer), filtered_reward(spec), plan,
         log=lambda line: print(line, flush=True),

@@ -41,11 +41,11 @@ class Plan:
     batch: int = 4
     samples: int = 4
     """Texts drawn for each prompt: the paper draws one; more make a step steadier and share the prompt."""
-    lr: float = 2e-5
+    lr: float = 5e-5
     temperature: float = 1.0
     limit: int = 32
     """Most new tokens."""
-    every: int = 10
+    every: int = 20
     """Steps between two looks at the held-back tasks."""
     seed: int = 7
 
@@ -133,8 +133,8 @@ def held_back_reward(model: Any, tokenizer: Any, tasks: Sequence[Task], reward: 
     """Mean reward of what the model writes greedily for tasks it does not learn from."""
     model.eval()
     texts: list[str] = []
-    for at in range(0, len(tasks), 8):
-        written = write(model, tokenizer, tasks[at : at + 8], plan, sample=False)
+    for at in range(0, len(tasks), 20):
+        written = write(model, tokenizer, tasks[at : at + 20], plan, sample=False)
         texts += [tokenizer.decode(ids, skip_special_tokens=True).strip() for ids in written]
     return float(np.mean(reward(tasks, texts)))
 
