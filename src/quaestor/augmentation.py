@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quaestor.engine.drive import Driver, Failure
+from quaestor.errors import UsageError
 from quaestor.metrics import metric
 from quaestor.metrics.questeval_questions import candidates, spread
 from quaestor.models.base import ModelSet
@@ -72,9 +73,11 @@ def augment(
     if not records:
         return [], dict(counts)
     pairs = []
-    for (text, question, c), value in zip(
-        found, score(records, chosen, models=models).values(str(chosen)), strict=True
-    ):
+    scored = score(records, chosen, models=models)
+    why = next(iter(scored.unscored[str(chosen)].values()), "nothing is known")
+    if len(scored.unscored[str(chosen)]) == len(records):
+        raise UsageError(f"{chosen} scores none of the {len(records)} questions asked: {why}")
+    for (text, question, c), value in zip(found, scored.values(str(chosen)), strict=True):
         if value is None or (value < threshold) == chosen.higher_is_better:
             counts[f"below {threshold:g} in {chosen}"] += 1
         else:

@@ -169,7 +169,7 @@ def _check_id(name: str, value: Any) -> str | None:
         raise _wrong(name, "a string", value)
     if not value:
         raise UsageError("field 'id' is empty: give every record an id")
-    return value
+    return _check_text(name, value)
 
 
 def _check_text(name: str, value: Any) -> str | None:
@@ -211,9 +211,14 @@ def _check_judge(name: str, value: Any) -> str | None:
 def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise _wrong(name, "a number", value)
-    if not math.isfinite(value):
-        raise UsageError(f"field '{name}' must be a finite number, not {value}; leave it out if it is missing")
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        shown = value if isinstance(value, float) else "one of hundreds of digits"
+        raise UsageError(f"field '{name}' must be a finite number, not {shown}; leave it out if it is missing")
+    return number
 
 
 def _check_numbers(name: str, value: Any) -> dict[str, float]:

@@ -7,6 +7,7 @@ trainer = GRPOTrainer(reward_funcs=[reward("qrelscore")], …)   # the data set 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -30,17 +31,18 @@ def reward(
     metric: str | Metric,
     *,
     judge: str | None = None,
-    missing: float | None = 0.0,
+    missing: float | None = None,
     models: ModelSet | None = None,
 ) -> Callable[..., list[float | None]]:
     """A reward function as TRL's trainers take it: (prompts, completions, **columns) → one number per completion.
 
     What the generator wrote becomes the judged text; the data set's columns `context`, `answer`, `references` … fill
-    the rest. A completion that cannot be scored gets `missing`.
+    the rest. A completion that cannot be scored gets `missing`; by default the worst score the metric can give, or,
+    where there is no worst (a log-probability), one below the worst of the batch: writing nothing must never pay.
     """
     chosen = parse_metric(metric)
     judged = judge or getattr(chosen, "judge", "") or (chosen.judges[0] if len(chosen.judges) == 1 else "")
-    if judged not in JUDGES:
+    if judged not in (chosen.judges or JUDGES):
         raise UsageError(f"{chosen} can judge {', '.join(chosen.judges)}: say which the generator writes, judge=…")
     sign = 1.0 if chosen.higher_is_better else -1.0
 
@@ -48,8 +50,12 @@ def reward(
         prompts: Sequence[Any] | None = None, completions: Sequence[Any] = (), **columns: Any
     ) -> list[float | None]:
         records = []
+        given = [name for name in FIELDS if name in columns]
+        for name in given:
+            if len(columns[name]) != len(completions):
+                raise UsageError(f"column {name!r} has {len(columns[name])} rows for {len(completions)} completions")
         for i, completion in enumerate(completions):
-            fields = {name: columns[name][i] for name in FIELDS if name in columns and columns[name][i] is not None}
+            fields = {name: columns[name][i] for name in given if columns[name][i] is not None}
             if isinstance(fields.get("references"), str):
                 fields["references"] = [fields["references"]]
             fields[judged] = completion_text(completion)
@@ -57,7 +63,10 @@ def reward(
         if not records:
             return []
         values = score(records, chosen, models=models).values(str(chosen))
-        return [missing if value is None else sign * value for value in values]
+        known = [sign * value for value in values if value is not None]
+        bound = sign * chosen.range[0 if sign > 0 else 1]
+        worst = bound if math.isfinite(bound) else min(known, default=0.0) - 1.0
+        return [(worst if missing is None else missing) if v is None else sign * v for v in values]
 
     function.__name__ = re.sub(r"\W+", "_", f"quaestor_{chosen}").strip("_")
     return function
@@ -68,7 +77,10 @@ def completion_text(completion: Any) -> str:
     if isinstance(completion, str):
         return completion.strip()
     if isinstance(completion, Sequence) and completion and isinstance(completion[-1], dict):
-        return str(completion[-1].get("content", "")).strip()
+        content = completion[-1].get("content") or ""
+        if isinstance(content, list):  # parts of a message: the text ones count
+            content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+        return str(content).strip()
     raise UsageError(f"a completion is a string or a list of messages, not {type(completion).__name__}")
 
 

@@ -12,6 +12,7 @@ from quaestor.scoring import score
 
 try:
     from fastapi import FastAPI, Request
+    from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse
     from pydantic import BaseModel, ConfigDict, Field
 except ImportError:
@@ -73,6 +74,11 @@ def make_app(models: ModelSet | None = None, max_bytes: int = 10_000_000, max_se
     async def told(request: Request, error: QuaestorError) -> JSONResponse:
         return _problem(400, str(error))
 
+    @app.exception_handler(RequestValidationError)
+    async def malformed(request: Request, error: RequestValidationError) -> JSONResponse:
+        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:5]]
+        return _problem(422, "; ".join(faults).encode("utf-8", "replace").decode())
+
     @app.get("/health")
     async def health() -> dict[str, str]:
         """Is the service there?"""
@@ -92,7 +98,7 @@ def make_app(models: ModelSet | None = None, max_bytes: int = 10_000_000, max_se
         async with turn:
             return await asyncio.to_thread(work, job)
 
-    refusals: dict[int | str, dict[str, Any]] = {code: {"model": Problem} for code in (400, 411, 413, 503)}
+    refusals: dict[int | str, dict[str, Any]] = {code: {"model": Problem} for code in (400, 411, 413, 422, 503)}
 
     @app.post("/score", responses=refusals)
     async def score_records(job: Job) -> Any:

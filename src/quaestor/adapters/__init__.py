@@ -34,7 +34,11 @@ def rows_from_lists(
 def _guess(columns: Mapping[str, Sequence[Any]]) -> str:
     """What the predictions are when the metric judges several things: an answer when questions are given, else …"""
     left = [name for name in JUDGES if name not in columns]
-    return "answer" if "question" in columns and "answer" in left else ("summary" if "context" in columns else left[-2])
+    if not left:
+        raise ValueError("question, answer and summary are all given as columns: say what is judged, [judge=…]")
+    if "question" in columns and "answer" in left:
+        return "answer"
+    return "summary" if "summary" in left and ("context" in columns or len(left) == 1) else left[-2:][0]
 
 
 def map_scores(

@@ -16,7 +16,7 @@ from quaestor.cli._options import metric_option, metrics_from, model_options, mo
 @click.option("--test", type=click.Choice(["randomisation", "bootstrap"]), default="randomisation", show_default=True)
 @click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05, show_default=True)
 @click.option("--draws", type=click.IntRange(100), default=2000, show_default=True, help="Resamples per test.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option(
     "--format", "form", type=click.Choice(["text", "markdown", "latex", "json"]), default="text", show_default=True
 )

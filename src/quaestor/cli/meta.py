@@ -35,7 +35,7 @@ import click
 )
 @click.option("--interval", type=click.Choice(["bootstrap", "fisher"]), default="bootstrap", show_default=True)
 @click.option("--draws", type=click.IntRange(100), default=1000, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--correction", type=click.Choice(["holm", "bh", "none"]), default="holm", show_default=True)
 @click.option(
     "--alpha", type=click.FloatRange(0.0, 0.5), default=0.05, show_default=True, help="Level of significance."

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from quaestor.cli._options import model_options, models_from
+
+if TYPE_CHECKING:
+    from quaestor.records import Record
 
 
 @click.command()
@@ -18,21 +23,19 @@ from quaestor.cli._options import model_options, models_from
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True)
 @click.option("--paraphrases", type=click.Path(path_type=Path), help="A file with the same ids and human paraphrases.")
 @click.option("--originals", is_flag=True, help="Also write each original, labelled positive.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @model_options
 def command(
     file: Path, kinds: tuple[str, ...], out: Path, paraphrases: Path | None, originals: bool, seed: int,
     family: str, model: tuple[str, ...], dtype: str, device: str | None, pull: bool,
 ) -> None:  # fmt: skip
     """Change the judged text of each record of FILE in known ways; each new record says what was done where."""
-    from dataclasses import replace
-
     from quaestor.errors import UsageError
     from quaestor.perturb import Skipped, perturb
     from quaestor.perturb.paraphrase import paired
-    from quaestor.records import Record, read_records, write_records
+    from quaestor.records import read_records, write_records
 
-    chosen = [k.strip() for given in kinds for k in given.split(",") if k.strip()]
+    chosen = list(dict.fromkeys(k.strip() for given in kinds for k in given.split(",") if k.strip()))
     records = list(read_records(file))
     given: dict[str, str] = {}
     if paraphrases:
@@ -57,8 +60,22 @@ def command(
             told = {"of": record.id, "kind": "original", "label": "positive", "field": name}
             references = record.references or (getattr(record, name) or "",)
             made.append(replace(record, judge=name, references=references, extra={**record.extra, "perturbed": told}))
-    write_records(made, out)
+    if not counts.total() or not made:
+        raise UsageError(f"{file}: no record could be changed")
+    write_records(_distinct(made), out)
     for kind in chosen:
         click.echo(f"{kind}: {counts[kind]} changed, {counts[f'{kind} skipped']} left alone, of {len(records)}")
-    if not made:
-        raise click.UsageError("no record could be changed")
+
+
+def _distinct(made: list[Record]) -> list[Record]:
+    """The same records; an id that another one of its system has already gets a number."""
+    seen: set[tuple[str, str | None]] = set()
+    kept = []
+    for record in made:
+        name, number = record.id, 1
+        while (name, record.system) in seen:
+            number += 1
+            name = f"{record.id}.{number}"
+        seen.add((name, record.system))
+        kept.append(replace(record, id=name))
+    return kept

@@ -17,7 +17,7 @@ from quaestor.cli._options import model_options, models_from
 )
 @click.option("--lexical", is_flag=True, help="Compute only metrics that ask no model; others only from --scores.")
 @click.option("--limit", type=click.IntRange(50), help="At most so many records of each file (a seeded sample).")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option(
     "--format", "form", type=click.Choice(["text", "markdown", "latex", "json"]), default="text", show_default=True
 )

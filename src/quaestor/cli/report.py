@@ -12,7 +12,7 @@ import click
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The HTML file to write.")
 @click.option("--records", type=click.Path(path_type=Path), help="The record file; default: the one RUN was made from.")
 @click.option("--draws", type=click.IntRange(100), default=1000, show_default=True, help="Bootstrap draws.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 def command(run: Path, out: Path, records: Path | None, draws: int, seed: int) -> None:
     """Write a self-contained report of RUN, the output file of quaestor score (with --explain: with evidence)."""
     from quaestor.errors import UsageError

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import socket
+
 import click
 
 from quaestor.cli._options import model_options, models_from
+from quaestor.errors import UsageError
 
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", type=int, default=8077, show_default=True)
+@click.option("--port", type=click.IntRange(0, 65535), default=8077, show_default=True)
 @click.option("--max-bytes", type=click.IntRange(1), default=10_000_000, show_default=True, help="Largest body.")
 @click.option("--max-seconds", type=click.FloatRange(0, min_open=True), default=120.0, show_default=True)
 @model_options
@@ -23,5 +26,10 @@ def command(
     app = make_app(models_from(family, model, dtype, device, pull), max_bytes, max_seconds)
     import uvicorn
 
+    try:
+        with socket.create_server((host, port), reuse_port=False) as taken:
+            port = taken.getsockname()[1]
+    except OSError as error:
+        raise UsageError(f"--host {host} --port {port}: cannot listen there ({error.strerror or error})") from None
     click.echo(f"POST http://{host}:{port}/score   documentation: http://{host}:{port}/docs", err=True)
     uvicorn.run(app, host=host, port=port, log_level="warning")

@@ -47,7 +47,7 @@ def _open(folder: Path, db: str | None) -> Store:
 @click.option("--human-from-references", is_flag=True, help="Make a human system of the records' references.")
 @click.option("--invite", multiple=True, metavar="NAME", help="Make a personal link for this rater (repeatable).")
 @click.option("--keep-worker-ids", is_flag=True, help="Store worker ids as they are; default: hashed.")
-@click.option("--seed", default=0, show_default=True, type=int)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
 def new(
     file: Path,
     folder: Path,
@@ -128,7 +128,7 @@ def status(folder: Path, db: str | None) -> None:
 @click.option(
     "--draws", default=1000, show_default=True, type=click.IntRange(100), help="Bootstrap and permutation draws."
 )
-@click.option("--seed", default=0, show_default=True, type=int)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
 @DATABASE
 def analyse(
     folder: Path,
@@ -168,7 +168,7 @@ def analyse(
 @click.option("--tasks-per-rater", default=2, show_default=True, type=click.IntRange(1))
 @click.option("--kinds", default="", metavar="KIND=SHARE,…", help="The crowd; default: the mixture in the guide.")
 @click.option("--runs", default=20, show_default=True, type=click.IntRange(1))
-@click.option("--seed", default=0, show_default=True, type=int)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
 @click.option("--fill", type=click.Path(path_type=Path), help="Also write the first run as a study folder of its own.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures as JSON.")
 def simulate(

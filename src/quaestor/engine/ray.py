@@ -7,13 +7,14 @@ so on its own ends as unscored, with the reason.
 from __future__ import annotations
 
 import os
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quaestor.engine.windows import Outcome
 from quaestor.engine.workers import threads_for
-from quaestor.errors import MissingExtra, QuaestorError
+from quaestor.errors import MissingExtra, QuaestorError, UsageError
 from quaestor.metrics.base import Corpus, Metric
 from quaestor.records import Record
 
@@ -109,6 +110,17 @@ def _ray() -> Any:
     return ray
 
 
+def _check_address(address: str) -> None:
+    """Ray itself waits for minutes where nobody listens; say so at once."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdigit():
+        return  # "auto", "local" or a name that Ray resolves
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except (OSError, OverflowError) as error:
+        raise UsageError(f"--address {address}: no Ray cluster answers there ({error})") from None
+
+
 def connect(address: str | None, workers: int) -> bool:
     """Join the cluster at `address`, or start one on this machine; True when this call started it."""
     ray = _ray()
@@ -116,6 +128,7 @@ def connect(address: str | None, workers: int) -> bool:
         return False
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if address:
+        _check_address(address)
         ray.init(address=address, log_to_driver=False, logging_level="error")
     else:
         cpus = max(workers, os.cpu_count() or 1)

@@ -12,6 +12,7 @@ from quaestor.errors import UsageError
 from quaestor.records import Record
 
 Array = npt.NDArray[np.float64]
+LABELS = ("positive", "negative")
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def areas(
     An original and everything made from it are drawn together, because their scores are not independent.
     """
     told = [r.extra.get("perturbed") for r in records]
-    if not all(isinstance(t, dict) and t.get("label") in ("positive", "negative") for t in told):
+    if not all(isinstance(t, dict) and t.get("label") in LABELS and {"kind", "of"} <= t.keys() for t in told):
         raise UsageError("AUC needs records made by quaestor perturb: each with 'perturbed' {kind, label, of}")
     labels = np.array([t["label"] == "positive" for t in told if t])
     kinds = np.array([str(t["kind"]) for t in told if t])
@@ -70,6 +71,8 @@ def areas(
             low, high = _interval(values, good, bad, units, draws, seed)
             area = auc(values[good], values[bad])
             found.append(Area(metric, str(kind), area, low, high, len(good), len(bad), int((chosen & ~scored).sum())))
+    if not found:
+        raise UsageError("no metric has scores of both positives and negatives")
     return found
 
 

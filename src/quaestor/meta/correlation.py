@@ -27,6 +27,8 @@ COEFFICIENTS = ("pearson", "spearman", "kendall-b", "kendall-c", "accuracy")
 LEVELS = ("segment", "group", "system")
 FEWEST = 3
 """Fewer records, groups' members or systems than this give no correlation."""
+FEWEST_DRAWN = 5
+"""Fewer units to draw from than this give no interval and no verdict: four points often lie on a line by chance."""
 
 
 class Coefficient(NamedTuple):
@@ -110,7 +112,7 @@ def correlate(
             x, y = table.scores[np.ix_(rows, np.array(ms))], table.human[np.ix_(rows, np.array(ds))]
             n[at], block, block_draws, epsilon[at] = run(x, y, rows, samples, coefficients)
             drawn_from = len(np.unique((samples.item_of if kind == "items" else samples.system_of)[rows]))
-            few = np.broadcast_to(np.minimum(n[at], drawn_from) < FEWEST, n[at].shape)  # too few to tell a spread
+            few = np.broadcast_to((n[at] < FEWEST) | (drawn_from < FEWEST_DRAWN), n[at].shape)
             for name in coefficients:
                 values[name][at] = block[name]
                 drawn[name][:, at[0], at[1]] = np.where(few, np.nan, block_draws[name])
@@ -142,6 +144,7 @@ def _segment(x: Array, y: Array, rows: Ints, samples: Resamples, names: tuple[st
     weights = samples.weights[:, rows]
     values, draws = {}, {}
     epsilon = np.full((x.shape[1], y.shape[1]), np.nan)
+    vary = _vary(x, y)
     for name in names:
         if name in ("pearson", "spearman"):
             values[name] = _values(x, y, name)
@@ -149,6 +152,7 @@ def _segment(x: Array, y: Array, rows: Ints, samples: Resamples, names: tuple[st
             continue
         if name == "accuracy":
             values[name], epsilon, influence = calibrated_accuracy(x, y, all_pairs(len(x)))
+            values[name] = np.where(vary, values[name], np.nan)
         else:
             values[name], influence = weighted.kendall_influence(x, y, name[-1])
         draws[name] = _linear(values[name], influence, weights)
@@ -163,17 +167,20 @@ def _group(x: Array, y: Array, rows: Ints, samples: Resamples, names: tuple[str,
     epsilon = np.full(shape, np.nan)
     members = [np.flatnonzero(group == g) for g in np.unique(group)]
     members = [m for m in members if len(m) >= FEWEST]
+    for m in members:
+        counted = counted + _vary(x[m], y[m])
     for name in names:
         if name == "accuracy":
             values[name], epsilon, influence = calibrated_accuracy(x, y, pairs_within(group))
+            values[name] = np.where(counted > 0, values[name], np.nan)
             draws[name] = _linear(values[name], influence, samples.weights[:, rows])
             continue
         total, seen = np.zeros((n_draws, *shape)), np.zeros((n_draws, *shape))
-        mean, counted = np.zeros(shape), np.zeros(shape, dtype=np.int64)
+        mean, own_count = np.zeros(shape), np.zeros(shape, dtype=np.int64)
         for m in members:
             own = _values(x[m], y[m], name)
             defined = np.isfinite(own)
-            mean, counted = mean + np.where(defined, own, 0.0), counted + defined
+            mean, own_count = mean + np.where(defined, own, 0.0), own_count + defined
             drawn = (
                 own[None] if fixed_systems else _small(name, x[m], y[m], samples.systems[:, samples.system_of[rows[m]]])
             )
@@ -181,7 +188,7 @@ def _group(x: Array, y: Array, rows: Ints, samples: Resamples, names: tuple[str,
             total += times * np.where(np.isfinite(drawn), drawn, 0.0)
             seen += times * np.isfinite(drawn)
         with np.errstate(invalid="ignore", divide="ignore"):
-            values[name], draws[name] = mean / counted, total / seen
+            values[name], draws[name] = mean / own_count, total / seen
     return counted, values, draws, epsilon
 
 
@@ -197,7 +204,7 @@ def _system(x: Array, y: Array, rows: Ints, samples: Resamples, names: tuple[str
     values = {name: _values(mean_x, mean_y, name) for name in names if name != "accuracy"}
     calibrated = calibrated_accuracy(mean_x, mean_y, all_pairs(n))
     if "accuracy" in names:
-        values["accuracy"] = calibrated.value
+        values["accuracy"] = np.where(_vary(mean_x, mean_y), calibrated.value, np.nan)
     draws = {name: np.empty((len(weights), x.shape[1], y.shape[1])) for name in names}
     step = max(1, 4_000_000 // (n * n * (x.shape[1] + y.shape[1]) + len(rows) * n))
     for start in range(0, len(weights), step):
@@ -217,6 +224,11 @@ def _system(x: Array, y: Array, rows: Ints, samples: Resamples, names: tuple[str
             )
             draws[name][part] = np.where(enough, drawn, np.nan)
     return n, values, draws, calibrated.epsilon
+
+
+def _vary(x: Array, y: Array) -> NDArray[np.bool_]:
+    """Metrics × dimensions: do both vary? A metric that ties everything has an accuracy, but no judgement."""
+    return np.asarray((np.ptp(x, axis=0) > 0)[:, None] & (np.ptp(y, axis=0) > 0)[None, :])
 
 
 def _accuracy_at(x: Array, y: Array, epsilon: Array, times: Array) -> Array:

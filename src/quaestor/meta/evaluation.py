@@ -128,7 +128,7 @@ def _rows(part: str, table: Judgements, found: Estimates, main: str, correction:
         defined = [m for m in range(len(table.metrics)) if np.isfinite(value[m])]
         order = sorted(defined, key=lambda m: -value[m])
         letters = dict(zip(order, _clusters(order, moved, drawn, correction, alpha), strict=True))
-        marks = _marks(table, order, moved, drawn, correction, alpha)
+        marks = _marks(table, order, moved, drawn, correction, alpha, turn=main != "accuracy")
         undefined = [m for m in range(len(table.metrics)) if m not in letters]
         for m in order + undefined:
             p, mark = marks.get(m, (None, ""))
@@ -165,16 +165,16 @@ def _clusters(order: list[int], value: Array, drawn: Parts, correction: str, alp
 
 
 def _marks(
-    table: Judgements, order: list[int], value: Array, drawn: Parts, correction: str, alpha: float
+    table: Judgements, order: list[int], value: Array, drawn: Parts, correction: str, alpha: float, turn: bool
 ) -> dict[int, tuple[float, str]]:
-    """Which metrics do not beat the best sanity baseline. A baseline may count turned round (shorter is
+    """Which metrics do not beat the best sanity baseline. With `turn` a baseline may count turned round (shorter is
     better): its sign is taken as found; a metric must follow people in its own direction."""
     baselines = [m for m in order if table.kinds[table.metrics[m]] == "sanity"]
     others = [m for m in order if m not in baselines]
     if not baselines or not others:
         return {}
-    best = max(baselines, key=lambda m: abs(value[m]))
-    sign = 1.0 if value[best] >= 0 else -1.0
+    best = max(baselines, key=lambda m: abs(value[m]) if turn else value[m])
+    sign = 1.0 if value[best] >= 0 or not turn else -1.0
     gap = value[others] - sign * value[best]
     gaps = [Part(draws[:, others] - sign * draws[:, [best]], units) for draws, units in drawn]
     p = CORRECTIONS[correction](difference_p(gap, gaps))

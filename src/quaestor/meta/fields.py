@@ -80,7 +80,7 @@ def _ordered(labels: set[str]) -> list[str]:
     """Buckets by their numbers, names by the alphabet, records without the field last."""
 
     def key(label: str) -> tuple[bool, bool, float, str]:
-        number = re.fullmatch(r"[≤>]?\s*(-?[\d.]+)(?: – .*)?", label)
+        number = re.fullmatch(r"[≤>]?\s*(-?\d+(?:\.\d+)?)(?: – .*)?", label)
         return label == "(none)", number is None, (float(number[1]) - (label[0] == "≤")) if number else 0.0, label
 
     return sorted(labels, key=key)

@@ -186,10 +186,17 @@ def _lines(path: str | Path) -> Iterable[tuple[int, str]]:
 def _parse(line: str, where: str) -> dict[str, Any]:
     try:
         entry = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{where}: not JSON ({error})") from None
     if not isinstance(entry, dict) or "id" not in entry or not isinstance(entry.get("scores"), dict):
         raise UsageError(f"{where}: not a line of `quaestor score` (needs `id` and the object `scores`)")
+    if not isinstance(entry.get("system"), str | None):
+        raise UsageError(f"{where}: field 'system' must be a string, not {type(entry['system']).__name__}")
+    for name, value in entry["scores"].items():
+        if isinstance(value, bool) or not isinstance(value, int | float | None):
+            raise UsageError(f"{where}: score {name!r} must be a number or null, not {json.dumps(value)[:60]}")
+        if isinstance(value, int) and abs(value) > 10**300:
+            raise UsageError(f"{where}: score {name!r} is too large a number")
     return entry
 
 
@@ -226,7 +233,7 @@ def _matrix(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Array:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _position(name: str, names: Sequence[str], what: str, source: str) -> int:

@@ -82,7 +82,7 @@ def calibrated_accuracy(x: Array, y: Array, pairs: Pairs) -> Accuracy:
             best = int(np.argmax(np.where(ends, gain, -np.inf)))
             epsilon[m, d] = ordered[best] if gain[best] > 0 else 0.0
             right = np.where(gap <= epsilon[m, d], tied, sure)
-            value[m, d] = right.sum()
+            value[m, d] = min(1.0, right.sum())
             share = np.bincount(pairs.i, right, n) + np.bincount(pairs.j, right, n)
             influence[:, m, d] = share - seen * value[m, d]
     return Accuracy(value, epsilon, influence)

@@ -120,16 +120,19 @@ def _spread(parts: Sequence[Part]) -> tuple[Array, Array]:
 
 
 def fisher_interval(value: Array, n: NDArray[np.int64], coefficient: str, level: float = 0.95) -> tuple[Array, Array]:
-    """Closed-form limits for independent records: Fisher (r), Bonett & Wright 2000 (rho), Fieller et al. 1957 (tau)."""
+    """Closed-form limits for independent records: Fisher (r), Bonett & Wright 2000 (rho), Fieller et al. 1957 (tau).
+
+    NaN where there are too few records for them (3, for tau 4)."""
     from scipy.stats import norm
 
-    n = np.maximum(n, 5)
+    left = np.asarray(n - (4 if coefficient.startswith("kendall") else 3), dtype=np.float64)
+    left = np.where(left > 0, left, np.nan)
     if coefficient == "pearson":
-        error = 1 / np.sqrt(n - 3)
+        error = 1 / np.sqrt(left)
     elif coefficient == "spearman":
-        error = np.sqrt((1 + value**2 / 2) / (n - 3))
+        error = np.sqrt((1 + value**2 / 2) / left)
     else:
-        error = np.sqrt(0.437 / (n - 4))
+        error = np.sqrt(0.437 / left)
     centre = np.arctanh(np.clip(value, -1 + 1e-12, 1 - 1e-12))
     reach = float(norm.ppf((1 + level) / 2)) * error
     return np.tanh(centre - reach), np.tanh(centre + reach)

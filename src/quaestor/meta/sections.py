@@ -44,7 +44,8 @@ def duel(
         boot = bootstrap_difference(human, a, b, coefficient, units=units, draws=draws, seed=seed)
         swap = permutation_difference(human, a, b, coefficient, units=units, draws=draws, seed=seed)
         closed = williams_difference(human, a, b) if coefficient == "pearson" else None
-        both = [correlation(column, human, coefficient).value for column in (a, b)]
+        common = np.isfinite(a) & np.isfinite(b)  # as the tests see it
+        both = [correlation(column[common], human[common], coefficient).value for column in (a, b)]
         tests = {"bootstrap": boot, "permutation": swap, **({"williams": closed} if closed else {})}
         content.append({"dimension": dimension, "values": both, **{k: t._asdict() for k, t in tests.items()}})
         raw.append(boot.p)
@@ -60,7 +61,8 @@ def duel(
     header = ("dimension", f"{head} first", f"{head} second", "Δ", "95 % interval", *names, correction, "n", "note")
     grid = Grid(f"{first} against {second}, segment level", header, tuple(tuple(row) for row in rows))
     note = f"Paired bootstrap and permutation of both metrics: {draws} draws over items, seed {seed}; Williams takes "
-    note += f"records as independent; column {correction}: the bootstrap p corrected over the dimensions."
+    note += "records as independent. All figures on the records that both metrics score; "
+    note += f"column {correction}: the bootstrap p corrected over the dimensions."
     return Section("compare", (grid,), (note,), content)
 
 
@@ -85,9 +87,14 @@ def agreement(table: Judgements, draws: int, seed: int) -> Section:
 def redundancy(table: Judgements, steps: int, seed: int) -> Section:
     """Forward selection per dimension, and clusters of metrics that say the same."""
     grids, content = [], []
+    notes = ["Forward selection: linear regression, 5 folds by item, 10 repeats; R² and MSE are cross-validated."]
     left: set[str] = set()
     for dimension in table.dimensions:
-        found = forward_selection(table, dimension, steps=steps, seed=seed)
+        try:
+            found = forward_selection(table, dimension, steps=steps, seed=seed)
+        except UsageError as error:
+            notes.append(f"{dimension}: no forward selection, {error}")
+            continue
         left |= set(found.left_out)
         rows = [
             (
@@ -103,10 +110,11 @@ def redundancy(table: Judgements, steps: int, seed: int) -> Section:
         header = ("added", "repeats", "R²", "deviation", "MSE", "n")
         grids.append(Grid(f"Forward selection · {dimension}", header, tuple(rows)))
         content.append({**asdict(found), "steps": [s._asdict() for s in found.steps]})
+    if not content:
+        raise UsageError("; ".join(notes[1:]))
     alike = likeness(table)
     groups = tuple((", ".join(group), str(len(group))) for group in alike.clusters)
     grids.append(Grid(f"Metrics alike (mean |r| of {alike.threshold:g} or more)", ("metrics", "size"), groups))
-    notes = ["Forward selection: linear regression, 5 folds by item, 10 repeats; R² and MSE are cross-validated."]
     if left:
         notes.append(
             f"Left out of the selection (unscored on half the records, or constant): {', '.join(sorted(left))}"

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from quaestor.errors import UsageError
 from quaestor.meta import weighted
+from quaestor.meta.pairwise import all_pairs, calibrated_accuracy
 from quaestor.meta.resampling import codes, counts, outward
 
 Array = NDArray[np.float64]
@@ -55,19 +56,23 @@ def bootstrap_difference(
         return Difference(None, None, None, None, len(y), method, reason)
     units_drawn = int(unit.max()) + 1
     weights = counts(np.random.default_rng(seed), draws, units_drawn)[:, unit]
-    if coefficient.startswith("kendall"):
-        found, influence = weighted.kendall_influence(x, y, coefficient[-1])
+    scale = "logit" if coefficient == "accuracy" else "fisher"
+    if coefficient.startswith("kendall") or coefficient == "accuracy":
+        if coefficient == "accuracy":
+            found, _, influence = calibrated_accuracy(x, y, all_pairs(len(y)))
+        else:
+            found, influence = weighted.kendall_influence(x, y, coefficient[-1])
         found, drawn = found[:, 0], found[None, :, 0] + (weights - 1) @ influence[:, :, 0]
     else:
         kernel = weighted.spearman if coefficient == "spearman" else weighted.pearson
         found, drawn = kernel(x, y, np.ones((1, len(y))))[0, :, 0], kernel(x, y, weights)[:, :, 0]
     low, high = np.nanpercentile(drawn[:, 0] - drawn[:, 1], [2.5, 97.5])
-    p = _centred_p(outward(found), outward(drawn), units_drawn)
+    p = _centred_p(outward(found, scale), outward(drawn, scale), units_drawn)
     return Difference(value, p, float(low), float(high), len(y), method)
 
 
 def _centred_p(found: Array, drawn: Array, units: int) -> float:
-    """How often a draw lies as far from the difference found as that lies from 0, on Fisher's z scale.
+    """How often a draw lies as far from the difference found as that lies from 0, on the `outward` scale.
 
     Koehn counts how often the sign turns; below a hundred records that alarms too often (meta_calibration.py)."""
     gap = abs(found[0] - found[1])
@@ -90,8 +95,10 @@ def permutation_difference(
     y, x, unit = _complete(human, first, second, units)
     method = f"permutation of both metrics, {draws} draws, seed {seed}"
     value, reason = _gap(x, y, coefficient)
-    if value is None:
-        return Difference(None, None, None, None, len(y), method, reason)
+    if coefficient == "accuracy":
+        reason = reason or "not made for accuracy, whose tie threshold belongs to one metric's scale"
+    if value is None or reason:
+        return Difference(value, None, None, None, len(y), method, reason)
     one_scale = _ranks(x) if coefficient != "pearson" else (x - x.mean(axis=0)) / x.std(axis=0)
     rng = np.random.default_rng(seed)
     swap = rng.integers(0, 2, size=(draws, int(unit.max()) + 1), dtype=np.int8)[:, unit].astype(bool)

@@ -101,7 +101,7 @@ def _moments(x: Array, y: Array, times: Array) -> Array:
     cov = np.matmul((w * x).transpose(0, 2, 1), y)
     scale_x, scale_y = np.abs(x).max(axis=(0, 1)) ** 2 + 1e-300, np.abs(y).max(axis=(0, 1)) ** 2 + 1e-300
     var_x, var_y = (w * x**2).sum(axis=1) / scale_x, (w * y**2).sum(axis=1) / scale_y
-    scale = np.sqrt(scale_x[:, None] * scale_y[None, :])
+    scale = np.sqrt(scale_x)[:, None] * np.sqrt(scale_y)[None, :]
     return _ratio(cov / scale, var_x[:, :, None], var_y[:, None])
 
 

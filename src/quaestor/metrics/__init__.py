@@ -76,6 +76,14 @@ def metric(spec: str | Metric) -> Metric:
     return known[name].with_parameters(given)
 
 
+def higher_is_better(spec: str) -> bool:
+    """Does a higher score of this column mean better? Columns of other tools are taken so."""
+    try:
+        return metric(spec).higher_is_better
+    except UsageError:
+        return True
+
+
 def split_specs(text: str) -> list[str]:
     """`bleu[n=2,judge=answer],f1` → the two specs: commas inside brackets do not part."""
     return [part for part in (p.strip() for p in re.split(r",(?![^\[]*\])", text)) if part]

@@ -10,6 +10,7 @@ from typing import Any
 
 from quaestor.engine.journal import beside
 from quaestor.errors import UsageError
+from quaestor.meta.judgements import score_lines
 from quaestor.records import Record, read
 
 
@@ -34,22 +35,23 @@ def load_run(path: Path, records: Path | None = None) -> Run:
     """Read OUT.jsonl, OUT.meta.json and the record file that the run was about."""
     if not path.is_file():
         raise UsageError(f"{path}: no such file; give the output of quaestor score")
-    lines = []
-    for number, raw in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            line = json.loads(raw)
-        except ValueError:
-            raise UsageError(f"{path}:{number}: not JSON; give the output of quaestor score") from None
-        if not isinstance(line, dict) or not isinstance(line.get("scores"), dict) or "id" not in line:
-            raise UsageError(f"{path}:{number}: not a line of quaestor score (needs `id` and the object `scores`)")
-        lines.append(line)
+    lines = [line for _, line in score_lines(path)]
     if not lines:
         raise UsageError(f"{path}: no scores in it")
-    meta_path = beside(path, ".meta.json")
-    meta = json.loads(meta_path.read_text(encoding="utf-8")) if meta_path.exists() else {}
+    meta = _meta(beside(path, ".meta.json"))
     source = records or Path(meta.get("path", ""))
     found = {(r.id, r.system): r for r in read(source) if isinstance(r, Record)} if source.is_file() else {}
     return Run(path.name, lines, meta, found)
+
+
+def _meta(path: Path) -> dict[str, Any]:
+    try:
+        meta = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read ({error}); remove it to make the report without it") from None
+    if not isinstance(meta, dict):
+        raise UsageError(f"{path}: not the meta file of quaestor score; remove it to make the report without it")
+    return meta
 
 
 def build(run: Run, draws: int = 1000, seed: int = 0) -> str:

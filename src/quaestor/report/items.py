@@ -25,7 +25,7 @@ def disagreements(run: Run) -> Iterator[tuple[str, str]]:
         return
     lines = {(line["id"], line.get("system")): line for line in run.lines}
     parts = []
-    overall = np.nanmean(_z(ratings.human), axis=1)
+    overall = _mean(_z(ratings.human), axis=1)
     for k, spec in enumerate(ratings.metrics):
         if ratings.kinds[spec] != "metric":
             continue
@@ -35,7 +35,8 @@ def disagreements(run: Run) -> Iterator[tuple[str, str]]:
         for i in order:
             record = ratings.records[i]
             side = "metric higher than people" if gap[i] > 0 else "people higher than metric"
-            human = ", ".join(f"{name} {value:g}" for name, value in record.human.items())
+            rated = zip(ratings.dimensions, ratings.human[i], strict=True)
+            human = ", ".join(f"{name} {value:.3g}" for name, value in rated if np.isfinite(value))
             head = f"<b>{escape(record.id)}</b> {escape(record.system or '')}: {side} by {abs(gap[i]):.1f} σ"
             line = lines[(record.id, record.system)]
             shown = f"<p>score {line['scores'][spec]:.4f}; people: {escape(human)}</p>"
@@ -46,8 +47,15 @@ def disagreements(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _z(values: Any) -> Any:
-    deviation = np.nanstd(values, axis=0)
-    return (values - np.nanmean(values, axis=0)) / np.where(deviation > 0, deviation, np.nan)
+    centred = values - _mean(values, axis=0)
+    deviation = np.sqrt(_mean(centred**2, axis=0))
+    return centred / np.where(deviation > 0, deviation, np.nan)
+
+
+def _mean(values: Any, axis: int) -> Any:
+    """The mean of what is there; NaN, without a warning, where nothing is."""
+    count = np.isfinite(values).sum(axis=axis)
+    return np.where(count > 0, np.nansum(values, axis=axis) / np.maximum(count, 1), np.nan)
 
 
 def examples(run: Run) -> Iterator[tuple[str, str]]:

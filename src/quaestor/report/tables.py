@@ -50,7 +50,7 @@ def systems(run: Run, draws: int, seed: int) -> Iterator[tuple[str, str]]:
     """Systems side by side, one table per thing judged."""
     from quaestor.comparison import compare_result
     from quaestor.engine.windows import Outcome
-    from quaestor.metrics import metric
+    from quaestor.metrics import all_metrics, metric
     from quaestor.metrics.base import Score
     from quaestor.models.base import ModelSet
     from quaestor.scoring import Result
@@ -65,7 +65,11 @@ def systems(run: Run, draws: int, seed: int) -> Iterator[tuple[str, str]]:
         judged = record.judge or record.guess_judge()
         by_judge.setdefault(judged, []).append((record, Outcome(record.id, record.system, scores)))
     for judged, pairs in by_judge.items():
-        used = [spec for spec in run.specs if any(spec in outcome.scores for _, outcome in pairs)]
+        used = [
+            spec
+            for spec in run.specs
+            if spec.partition("[")[0] in all_metrics() and any(spec in outcome.scores for _, outcome in pairs)
+        ]
         if not used or len({record.system for record, _ in pairs}) < 2:
             continue
         try:
@@ -115,7 +119,11 @@ def agreement(run: Run, draws: int, seed: int) -> Iterator[tuple[str, str]]:
     if ratings is None:
         return
     ratings = with_baselines(ratings)
-    found = evaluate(ratings, draws=draws, seed=seed, coefficients=("pearson", "spearman", "kendall-b"))
+    try:
+        found = evaluate(ratings, draws=draws, seed=seed, coefficients=("pearson", "spearman", "kendall-b"))
+    except QuaestorError as why:
+        yield section("Agreement with people", note(f"No correlations: {why}"))
+        return
     names, dimensions = list(ratings.metrics), list(ratings.dimensions)
     values = np.full((len(names), len(dimensions)), np.nan)
     for row in found.rows:
@@ -177,14 +185,14 @@ def _distributions(ratings: Any, values: Any) -> Iterator[str]:
 def perturbations(run: Run, draws: int, seed: int) -> Iterator[tuple[str, str]]:
     """AUC per metric and per kind of perturbation."""
     from quaestor.meta.adversarial import areas
-    from quaestor.metrics import metric
+    from quaestor.metrics import higher_is_better
 
     pairs = [(r, line) for line in run.lines if (r := run.record(line)) and "perturbed" in r.extra]
     if not pairs:
         return
     columns = {spec: [line["scores"].get(spec) for _, line in pairs] for spec in run.specs}
     try:
-        found = areas([r for r, _ in pairs], columns, {s: metric(s).higher_is_better for s in run.specs}, draws, seed)
+        found = areas([r for r, _ in pairs], columns, {s: higher_is_better(s) for s in run.specs}, draws, seed)
     except QuaestorError as why:
         yield section("Perturbations", note(str(why)))
         return

@@ -31,14 +31,15 @@ def tasks(examples: Sequence[Example], tokenizer: Any) -> list[Task]:
 
 
 def filtered_reward(spec: str) -> Reward:
-    """The metric's score; 0 for a question that the paper's filters would drop (6–30 words, answer not in it)."""
+    """The metric's score; a question that the paper's filters would drop (6–30 words, answer not in it) counts as
+    nothing written, which gets the worst score."""
     score = reward_function(spec, judge="question")
 
     def function(asked: Sequence[Task], texts: Sequence[str]) -> list[float]:
         columns = {name: [task.fields[name] for task in asked] for name in ("context", "answer")}
-        values = score(completions=list(texts), **columns)
-        usable = [usable_question(text, task.fields["answer"]) is None for text, task in zip(texts, asked, strict=True)]
-        return [float(value or 0.0) if good else 0.0 for value, good in zip(values, usable, strict=True)]
+        pairs = zip(texts, asked, strict=True)
+        kept = ["" if usable_question(text, task.fields["answer"]) else text for text, task in pairs]
+        return [float(value or 0.0) for value in score(completions=kept, **columns)]
 
     return function
 
