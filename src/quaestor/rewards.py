@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from quaestor.errors import UsageError
 from quaestor.metrics import metric as parse_metric
@@ -31,7 +31,7 @@ def reward(
     metric: str | Metric,
     *,
     judge: str | None = None,
-    missing: float | None = None,
+    missing: float | Literal["worst"] | None = "worst",
     models: ModelSet | None = None,
 ) -> Callable[..., list[float | None]]:
     """A reward function as TRL's trainers take it: (prompts, completions, **columns) → one number per completion.
@@ -66,7 +66,7 @@ def reward(
         known = [sign * value for value in values if value is not None]
         bound = sign * chosen.range[0 if sign > 0 else 1]
         worst = bound if math.isfinite(bound) else min(known, default=0.0) - 1.0
-        return [(worst if missing is None else missing) if v is None else sign * v for v in values]
+        return [(worst if missing == "worst" else missing) if v is None else sign * v for v in values]
 
     function.__name__ = re.sub(r"\W+", "_", f"quaestor_{chosen}").strip("_")
     return function

@@ -6,7 +6,9 @@ import pytest
 import quaestor
 from quaestor.adapters import add_scores, map_scores
 from quaestor.errors import UsageError
+from quaestor.models.base import ModelSet
 from quaestor.rewards import completion_text, reward, usable_question
+from tests.tiny import tiny
 
 SAID = ["the red fox sang", "a dog", "seven old boats lay near the lamp"]
 WANTED = [["the red fox sang all night"], ["a dog barked", "the dog"], ["seven boats lay near a lamp"]]
@@ -69,6 +71,12 @@ def test_a_metric_as_a_reward():
     chat = [[{"role": "assistant", "content": "a dog "}], [{"role": "assistant", "content": ""}]]
     assert function(completions=chat, references=["a dog", "x"]) == [1.0, 0.0]
     assert reward("f1", judge="answer", missing=None)(completions=[" "], references=["x"]) == [None]
+    perplexing = reward("likelihood", judge="question", models=ModelSet({"causal": str(tiny("llama"))}))
+    said = ["who wrote it ?", "", [{"content": [{"type": "text", "text": "who"}]}]]
+    good, empty, parts = perplexing(completions=said, context=["jane wrote the book ."] * 3)
+    assert empty == min(good, parts) - 1.0  # writing nothing never pays
+    with pytest.raises(UsageError, match="1 rows for 2"):
+        function(completions=["a", "b"], references=["a"])
     assert function.__name__ == "quaestor_f1" and function(completions=[]) == []
     with pytest.raises(UsageError, match="judge="):
         reward("f1")
