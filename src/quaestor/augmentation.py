@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quaestor.engine.drive import Driver, Failure
+from quaestor.engine.drive import Driver
 from quaestor.errors import UsageError
 from quaestor.metrics import metric
 from quaestor.metrics.questeval_questions import candidates, spread
 from quaestor.models.base import ModelSet
 from quaestor.models.cache import AnswerCache
 from quaestor.records import Record
-from quaestor.requests import Ask, Parse, together
+from quaestor.requests import Ask, Failure, Parse, together
 from quaestor.rewards import usable_question
 from quaestor.scoring import score
 

@@ -17,6 +17,8 @@ from typing import Any, ClassVar, Generic, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
+from quaestor.errors import Unscored
+
 T = TypeVar("T")
 T1 = TypeVar("T1")
 T2 = TypeVar("T2")
@@ -36,8 +38,17 @@ class Request(Generic[T]):
 
     def __await__(self) -> Generator[tuple[Request[Any], ...], list[Any], T]:
         answers = yield (self,)
+        if isinstance(answers[0], Failure):
+            raise answers[0].error
         answer: T = answers[0]
         return answer
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What stands in the place of a result, or of an answer, that could not be had."""
+
+    error: Exception
 
 
 class _Together(Generic[T]):
@@ -57,6 +68,10 @@ class _Together(Generic[T]):
             except StopIteration as done:
                 open_requests.pop(i, None)
                 results[i] = done.value
+            except BaseException:
+                for step in steps:  # the others will never be asked again
+                    step.close()  # type: ignore[attr-defined]
+                raise
 
         for i in range(len(steps)):
             advance(i, None)
@@ -79,6 +94,23 @@ def together(*awaitables: Awaitable[T]) -> _Together[tuple[T, ...]]: ...
 def together(*awaitables: Awaitable[Any]) -> _Together[Any]:
     """Await several requests, or several coroutines that await requests, at once: `a, b = await together(A(), B())`."""
     return _Together(awaitables)
+
+
+async def attempt(awaitable: Awaitable[T]) -> T | Unscored:
+    """What an awaitable gives, or why it cannot: one of several texts that cannot be scored spares the others."""
+    try:
+        return await awaitable
+    except Unscored as reason:
+        return reason
+
+
+async def whichever(*awaitables: Awaitable[T]) -> tuple[tuple[int, ...], tuple[T, ...]]:
+    """Those of several awaitables that give something, and their places; Unscored when none does."""
+    found = await together(*[attempt(a) for a in awaitables])
+    places = tuple(i for i, one in enumerate(found) if not isinstance(one, Unscored))
+    if not places:
+        raise next(one for one in found if isinstance(one, Unscored))
+    return places, tuple(one for one in found if not isinstance(one, Unscored))
 
 
 # --- encoder ---------------------------------------------------------------------------------------------------------

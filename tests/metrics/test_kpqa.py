@@ -16,12 +16,13 @@ transformers = pytest.importorskip("transformers")
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
-from quaestor.engine.drive import Driver, Failure  # noqa: E402
+from quaestor.engine.drive import Driver  # noqa: E402
 from quaestor.errors import Unscored, UsageError  # noqa: E402
 from quaestor.metrics import metric  # noqa: E402
 from quaestor.metrics.kpqa import Side, clipped, code_bleu, code_lcs, common_subsequence, f_measure  # noqa: E402
 from quaestor.models.base import ModelSet  # noqa: E402
 from quaestor.records import Record  # noqa: E402
+from quaestor.requests import Failure  # noqa: E402
 from quaestor.text.roots import is_number, root, words_of  # noqa: E402
 from tests.metrics import second_kpqa as second  # noqa: E402
 from tests.tiny import tiny  # noqa: E402

@@ -11,14 +11,14 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from quaestor.engine.drive import Driver, Failure
+from quaestor.engine.drive import Driver
 from quaestor.errors import MissingModel, Unscored, UsageError
 from quaestor.metrics import metric
 from quaestor.metrics.qsts import class_factor, class_similarity
 from quaestor.metrics.qsts_edges import IGNORED, SKIPPED, STOP_WORDS, name_key, outline
 from quaestor.models.base import ModelSet
 from quaestor.records import Record
-from quaestor.requests import Classify, Parse, QuestionClass, WordVectors
+from quaestor.requests import Classify, Failure, Parse, QuestionClass, WordVectors
 from tests.metrics import second_qsts
 
 DATA = Path(os.environ.get("QUAESTOR_DATA", Path(__file__).parents[3] / "shared" / "data"))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from quaestor.errors import Unscored
+from quaestor.errors import Unscored, UsageError
 from quaestor.models.base import ModelSet
 from quaestor.requests import Embed, Relate
 from tests.tiny import tiny
@@ -109,7 +109,7 @@ def test_what_cannot_be_related_says_why(encoder: Any) -> None:
         encoder.answer([Relate("", CONTEXT)])
     with pytest.raises(Unscored, match="pieces"):
         encoder.answer([Relate(QUESTION * 30, CONTEXT * 5)])
-    with pytest.raises(Unscored, match="layers 0 to 3"):
+    with pytest.raises(UsageError, match="layers 0 to 3"):
         encoder.answer([Embed(CONTEXT, 9)])
 
 

@@ -7,20 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from quaestor.errors import UsageError
-from quaestor.requests import Request
+from quaestor.requests import Failure, Request
 
 if TYPE_CHECKING:
     from quaestor.models.base import Model, ModelSet
     from quaestor.models.cache import AnswerCache
 
 Step = Coroutine[tuple[Request[Any], ...], list[Any], Any]
-
-
-@dataclass(frozen=True)
-class Failure:
-    """What stands in the place of a result, or of an answer, that could not be had."""
-
-    error: Exception
 
 
 @dataclass
@@ -57,12 +50,8 @@ class Driver:
             new = [r for r in dict.fromkeys(r for requests in waiting.values() for r in requests) if r not in known]
             known.update(zip(new, self.answer(new), strict=True))
             for i, requests in list(waiting.items()):
-                answers = [known[request] for request in requests]
-                failed = next((a for a in answers if isinstance(a, Failure)), None)
-                if failed:
-                    step(i, lambda c=coroutines[i], e=failed.error: c.throw(e))  # type: ignore[misc]
-                else:
-                    step(i, lambda c=coroutines[i], a=answers: c.send(a))  # type: ignore[misc]
+                answers = [known[request] for request in requests]  # a Failure is raised where it was awaited
+                step(i, lambda c=coroutines[i], a=answers: c.send(a))  # type: ignore[misc]
             known = {request: answer for request, answer in known.items() if request.cached}
         return results
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from quaestor.engine.drive import Driver, Failure
+from quaestor.engine.drive import Driver
 from quaestor.errors import Unscored
 from quaestor.metrics.base import Corpus, CorpusMetric, Metric, Score
 from quaestor.records import Record, Reject
+from quaestor.requests import Failure
 
 RECORDS, CHARACTERS = 512, 400_000
 """A window ends at so many records or so many characters of distinct text, whichever comes first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import unicodedata
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any, ClassVar, get_args, get_type_hints
 
 from quaestor.errors import Unscored, UsageError
 from quaestor.records import Record
-from quaestor.requests import together
+from quaestor.requests import whichever
 
 Corpus = Counter[Hashable]
 """What a first pass over the file gathers: counts, so that the states of two halves merge by addition."""
@@ -99,13 +100,13 @@ class Metric(ABC):
         value: str | None = getattr(record, name)
         if value is None:
             raise Unscored(f"no {name}")
-        if not value.strip():
+        if not _visible(value):
             raise Unscored(f"empty {name}")
         return value
 
     def given_references(self, record: Record) -> tuple[str, ...]:
         """The references that have text; Unscored when there are none."""
-        references = tuple(r for r in record.references if r.strip())
+        references = tuple(r for r in record.references if _visible(r))
         if not references:
             raise Unscored("no reference")
         return references
@@ -166,6 +167,11 @@ class Metric(ABC):
         """Raise UsageError when the parameters do not go together."""
 
 
+def _visible(text: str) -> bool:
+    """Is there anything to read: not only blanks, control characters and characters without width?"""
+    return bool(text.strip()) and any(unicodedata.category(c)[0] not in "CZ" for c in text)
+
+
 def _brief(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
@@ -187,7 +193,9 @@ def shown_name(parameter: dataclasses.Field[Any]) -> str:
 def _print(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):  # as short as it can be and still parse back to the same number
+        return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+    return str(value)
 
 
 def _parse(printed: str, kind: Any, where: str) -> Any:
@@ -227,8 +235,8 @@ class ReferenceMetric(Metric):
 
     async def score(self, record: Record) -> Score:
         candidate, references = self.candidate(record), self.given_references(record)
-        scores = await together(*[self.compare(candidate, reference, record) for reference in references])
-        return self.joined(references, scores)
+        places, scores = await whichever(*[self.compare(candidate, reference, record) for reference in references])
+        return self.joined([references[i] for i in places], scores)
 
     def joined(self, references: Sequence[str], scores: Sequence[Score]) -> Score:
         """The best of the scores against each reference, or their mean, and which reference won."""

@@ -250,8 +250,8 @@ class RougeLKpqa(KeyphraseMetric):
     lcs: str = param("heaviest", "which common subsequence counts; paper form", ("heaviest", "longest"))
 
     def check(self) -> None:
-        if not self.beta > 0:
-            raise UsageError(f"{self.name}[beta={self.beta:g}]: beta must be above 0")
+        if not 0 < self.beta <= 1e6:
+            raise UsageError(f"{self.name}[beta={self.beta:g}]: beta must be above 0, and at most a million")
 
     async def compare(self, candidate: str, reference: str, record: Record) -> Score:
         said, wanted = await self.sides(candidate, reference, record)

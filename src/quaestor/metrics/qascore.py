@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from quaestor.errors import Unscored
 from quaestor.metrics import register
 from quaestor.metrics.base import Metric, Score, param
+from quaestor.metrics.roundtrip import readable
 from quaestor.records import Record
 from quaestor.requests import Continue, Read, Recover, TokenScores, together
 from quaestor.text.answers import holds
@@ -110,12 +111,16 @@ class QAScore(Metric):
         _some(found)
         total = sum(value for _, value in words)
         value = total / len(words) if self.reduce == "mean" else total
-        return Score(value, {"words": [[word, round(value, 4)] for word, value in words]})
+        cut = {"tokens cut": found.cut} if found.cut else {}
+        return Score(value, {"words": [[word, round(value, 4)] for word, value in words], **cut})
 
     async def _by_reader(self, context: str, question: str, answer: str) -> Score:
-        reading = await Read(question, context, gold=answer)
+        reading = await Read(readable(question), context, gold=answer)
         if reading.gold is None or reading.overlap is None:
-            raise Unscored(f"the answer does not stand in the context: form={self.form} cannot weigh it")
+            raise Unscored(
+                f"the answer does not stand in the context (or is longer than the reader reads at once): "
+                f"form={self.form} cannot weigh it"
+            )
         named = self.form == "overlap" and names_its_answer(question, answer)
         found = reading.gold if self.form == "reader" else 0.0 if named else reading.overlap
         value = math.log(max(found, FLOOR))

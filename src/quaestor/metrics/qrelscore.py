@@ -13,7 +13,7 @@ from quaestor.errors import Unscored, UsageError
 from quaestor.metrics import register
 from quaestor.metrics.base import Metric, Score, param
 from quaestor.records import Record
-from quaestor.requests import Baseline, Continue, Relate, Relevance, TokenScores, together
+from quaestor.requests import Baseline, Continue, Relate, Relevance, TokenScores, together, whichever
 
 CHUNK = 400
 """Words of context that the language model reads at once; a longer context is cut into equal chunks, scored each."""
@@ -85,12 +85,15 @@ def power_mean(values: Sequence[float], p: float) -> float:
     """Equation 3; negative layer scores count as 0 unless p is 1."""
     if p == 1:
         return sum(values) / len(values)
-    return float((sum(max(v, 0.0) ** p for v in values) / len(values)) ** (1 / p))
+    largest = max(*values, 0.0) if len(values) > 1 else max(values[0], 0.0)
+    if not largest:
+        return 0.0
+    return float(largest * (sum((max(v, 0.0) / largest) ** p for v in values) / len(values)) ** (1 / p))
 
 
 def check_layers(layers: str, p: float) -> None:
     if layers not in ("all", "first", "middle", "last", "specific") and not all(
-        n.isdigit() and int(n) > 0 for n in layers.split("+")
+        n.isdecimal() and int(n) > 0 for n in layers.split("+")
     ):
         raise UsageError(f"layers={layers}: all, first, middle, last, specific, or numbers from 1 such as 1+3+6")
     if p <= 0 or not math.isfinite(p):
@@ -104,7 +107,7 @@ async def global_relevance(question: str, context: str, metric: QRelScore | QRel
             Continue("", context, end=True), Continue("", f"{question} {context}", end=True)
         )
         before, after = _mean_probability(base), _mean_probability(prompted)
-        return max(0.0, (after - before) / before), []
+        return max(0.0, (after - before) / before), [["mean probability", before, after]]
     gains, pieces = [], []
     for chunk in chunks(context):
         base, prompted = await together(Continue("", chunk), Continue(f"{question}\n", chunk))
@@ -142,17 +145,21 @@ def harmonic_mean(a: float, b: float) -> float:
 
 
 def rescaled(value: float, baseline: float) -> float:
-    """Equation 5: a straight line, so that no ranking changes."""
-    return (value - baseline) / (1 - baseline)
+    """Equation 5: a rising straight line, so that no ranking changes. It means a score of at most 1; where unrelated
+    pairs already have more (gain=absolute), only the zero moves."""
+    return (value - baseline) / (1 - baseline) if baseline < 1 else value - baseline
 
 
-def _lrm_evidence(found: Relevance) -> dict[str, Any]:
-    """Per question piece the context piece it matched best over the layers, and how strongly; per layer the score."""
+def _lrm_evidence(found: Relevance, layers: str) -> dict[str, Any]:
+    """Per question piece the context piece it matched best in the layers that count, how strongly and in which layer;
+    per layer that counts its score."""
+    counted = pick_layers(layers, len(found.layers))
     best = []
     for m, piece in enumerate(found.pieces):
-        layer = max(range(len(found.matches)), key=lambda k: found.strengths[k][m])
+        layer = max(counted, key=lambda k: found.strengths[k][m])
         best.append([piece, found.matches[layer][m], round(found.strengths[layer][m], 4), layer + 1])
-    return {"matches": best, "layers": [round(v, 5) for v in found.layers], "chunks": found.chunks}
+    scores = {str(k + 1): round(found.layers[k], 5) for k in counted}
+    return {"matches": best, "layers": scores, "chunks": found.chunks}
 
 
 @register
@@ -185,7 +192,7 @@ class QRelLRM(_Part):
         value, found = await local_relevance(question, context, self)
         if self.rescale != "off":
             value = rescaled(value, await Baseline("lrm", unscaled(self), self.rescale))
-        return Score(value, _lrm_evidence(found))
+        return Score(value, _lrm_evidence(found, self.layers))
 
 
 @register
@@ -235,7 +242,8 @@ class QRelScore(_Part):
     limits: ClassVar[str] = (
         "Dominated by GRG, which is small and grows with the question's length; weak on whether the question fits its "
         "answer, which it never sees. The code form follows question length far more than relevance. See "
-        "docs/results/qrelscore.md."
+        "docs/results/qrelscore.md. The range is that of the defaults: gain=absolute has no upper bound, rescale=on "
+        "goes below 0."
     )
     form: str = FORM
     attention: str = ATTENTION
@@ -268,7 +276,7 @@ class QRelScore(_Part):
                 Baseline("lrm", str(self.lrm()), self.rescale), Baseline("grg", str(self.grg()), self.rescale)
             )
             value = rescaled(value, harmonic_mean(low, high))
-        return Score(value, {"lrm": local, "grg": gain, **_lrm_evidence(found), "gains": pieces})
+        return Score(value, {"lrm": local, "grg": gain, **_lrm_evidence(found, self.layers), "gains": pieces})
 
 
 @register
@@ -282,13 +290,14 @@ class RefQRelScore(QRelScore):
 
     async def score(self, record: Record) -> Score:
         question, references = self.candidate(record), self.given_references(record)
-        whole, *others = await together(
-            self.relate(question, self.text(record, "context")), *[self.relate(question, r) for r in references]
+        whole, (places, others) = await together(
+            self.relate(question, self.text(record, "context")),
+            whichever(*[self.relate(question, r) for r in references]),
         )
         best = max(range(len(others)), key=lambda i: (others[i].value, -i))
         evidence = {
-            "against context": whole.value, "against reference": others[best].value, "reference": references[best],
-            **whole.evidence,
+            "against context": whole.value, "against reference": others[best].value,
+            "reference": references[places[best]], **whole.evidence, "in the reference": others[best].evidence,
         }  # fmt: skip
         return Score((whole.value + others[best].value) / 2, evidence)
 

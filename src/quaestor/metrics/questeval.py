@@ -11,7 +11,7 @@ from quaestor.metrics import register
 from quaestor.metrics.base import Metric, Score, param
 from quaestor.metrics.questeval_questions import Asked, Question, ask, place, read
 from quaestor.records import Record
-from quaestor.requests import Embed, Floats, Importance, Reading, together
+from quaestor.requests import Embed, Floats, Importance, Reading, together, whichever
 from quaestor.text.answers import f1
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Questioning(Metric):
     questions: int = param(16, "most answers asked about in a summary, spread evenly over it (0: all)")
     points: int = param(32, "most answers asked about in a source, spread evenly over it (0: all)")
     near: int = param(2, "passages of about 80 words of a long text that are read for a question (0: all of it)")
-    beams: int = param(1, "questions written for each answer; all variants count")
+    beams: int = param(1, "questions written for each answer, all of which count (the default asker, cloze, has one)")
     filter: str = param(
         "exact", "round trip: keep a question if its own text gives the answer back, or half of it", CHECKS
     )
@@ -179,11 +179,12 @@ class QuestEval(Questioning):
             texts.append(self.text(record, "context"))
         if self.against != "source":
             texts += self.given_references(record)
-        scores = await together(*[self.compare(summary, text) for text in texts])
+        places, scores = await whichever(*[self.compare(summary, text) for text in texts])
         best = max(range(len(scores)), key=lambda i: (scores[i].value, -i))
+        evidence = {**scores[best].evidence, "against": places[best]}
         if self.join == "max" or len(scores) == 1:
-            return replace(scores[best], evidence={**scores[best].evidence, "against": best})
-        return Score(sum(s.value for s in scores) / len(scores), scores[best].evidence)
+            return replace(scores[best], evidence=evidence)
+        return Score(sum(s.value for s in scores) / len(scores), evidence)
 
     async def compare(self, summary: str, source: str) -> Score:
         """The summary against one text."""

@@ -5,10 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from quaestor.errors import Unscored
 from quaestor.metrics import Metric, Score, param, register
 from quaestor.records import Record
 from quaestor.requests import Read, Reading
 from quaestor.text.answers import f1
+from quaestor.text.tokens import words_squad
+
+MOST_WORDS = 150
+"""A longer question is more than a reader reads beside the text."""
+
+
+def readable(question: str) -> str:
+    """The question, if a reader can read all of it."""
+    count = len(question.split())
+    if count > MOST_WORDS:
+        raise Unscored(f"a question of {count} words is longer than the reader reads ({MOST_WORDS})")
+    return question
 
 
 @register
@@ -43,7 +56,9 @@ class RoundTrip(Metric):
 
     async def score(self, record: Record) -> Score:
         question, context, answer = (self.candidate(record), self.text(record, "context"), self.text(record, "answer"))
-        return self.join(await Read(question, context, gold=answer), answer)
+        if not words_squad(answer):
+            raise Unscored("no word in the answer")
+        return self.join(await Read(readable(question), context, gold=answer), answer)
 
     def join(self, reading: Reading, answer: str) -> Score:
         """The score that a reading gives."""

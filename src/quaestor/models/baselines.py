@@ -55,7 +55,7 @@ class Baselines(Model):
         known = f" (stored: {', '.join(found)})" if found else ""
         raise UsageError(
             f"no baseline of {request.spec} is stored for this model and rescale={request.data}{known}: "
-            f"run quaestor baselines FILE -m {request.spec}"
+            f"run quaestor baselines FILE -m {request.spec} (qrelscore needs both, qrel-lrm and qrel-grg)"
         )
 
     def store(self, part: str, spec: str, data: str, value: float, n: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from quaestor.errors import Unscored
+from quaestor.errors import Unscored, UsageError
 from quaestor.models.base import Model, ModelChoice
 from quaestor.models.catalog import bertscore_layer
 from quaestor.models.packing import pack
@@ -84,7 +84,7 @@ class Encoder(Model):
     def _embed(self, texts: list[str], layer: int | None) -> list[TokenVectors]:
         wanted = bertscore_layer(self.name, self.depth) if layer is None else layer
         if not 0 <= wanted <= self.depth:
-            raise Unscored(f"encoder {self.name} has layers 0 to {self.depth}, not {wanted}")
+            raise UsageError(f"encoder {self.name} has layers 0 to {self.depth}, not {wanted}")
         coded = pieces(self.tokenizer, texts)
         before, after = self.frame
         rows: list[list[int]] = []

@@ -23,6 +23,8 @@ from quaestor.models.shipped import load_shipped
 from quaestor.models.windows import Windows, split, worth_reading
 from quaestor.requests import Floats, Read, Reading, Span
 
+ALIKE = {c: f"[{same}]" for same in ("'’‘`´", '"“”„', "\\-‐‑–—") for c in same.replace("\\", "")}
+"""Characters that are written one for another."""
 LONGEST = 30
 """Most tokens an answer may have."""
 
@@ -45,7 +47,7 @@ def decode(start: Floats, end: Floats, none: float, gold: Sequence[Span]) -> Fou
     P(i, j) ∝ exp(start_i + end_j) over i ≤ j < i + 30, P(no answer) ∝ exp(`none`); gold is the sum over its places.
     """
     n = len(start)
-    width = min(LONGEST, n)
+    width = min(max([LONGEST, *(b - a + 1 for a, b in gold)]), n)
     padded = np.concatenate([end, np.full(width, -np.inf)])
     scores = start[:, None] + np.lib.stride_tricks.sliding_window_view(padded, width)[:n]
     total = float(np.logaddexp(np.logaddexp.reduce(scores, axis=None), none))
@@ -76,6 +78,8 @@ class SpanReader(Model):
     window = 224
     """Text tokens read at once."""
     overlap = 64
+    asked = 256
+    """Most tokens of a question; of a longer one the end, where people put what they ask."""
     at_once = 512
     """Tokens of one pass: few enough that a layer's values stay in a processor's cache."""
     most = 4
@@ -105,7 +109,8 @@ class SpanReader(Model):
         golds: list[list[Span]] = []
         texts = [self._windows(request.text) for request in batch]
         for row, request in enumerate(batch):
-            question = self.tokenizer(request.question, add_special_tokens=False, verbose=False)["input_ids"][:64]
+            question = self.tokenizer(request.question, add_special_tokens=False, verbose=False)["input_ids"]
+            question = question[-self.asked :]
             places = _places(request.gold, request.text, texts[row])
             golds.append(places)
             if not texts[row].ids:
@@ -160,13 +165,16 @@ def _frame(tokenizer: Any) -> tuple[list[int], list[int], list[int]]:
 
 
 def _places(gold: str | None, text: str, windows: Windows) -> list[Span]:
-    """Token ranges (last included) where the gold answer stands in the text, whatever its case and final stop."""
+    """Token ranges (last included) where the gold answer stands in the text, whatever its case, blanks, kind of
+    quotation marks and dashes, and final stop. Scripts without blanks between words have no word boundary."""
     wanted = (gold or "").strip().rstrip(".").strip()
     if not wanted:
         return []
+    pattern = r"\s+".join("".join(ALIKE.get(c, re.escape(c)) for c in word) for word in wanted.split())
+    before, after = (r"\w" if c.isalnum() and ord(c) < 0x2E80 else r"(?!)" for c in (wanted[0], wanted[-1]))
     starts = {a: i for i, (a, _) in enumerate(windows.spans)}
     ends = {b: i for i, (_, b) in enumerate(windows.spans)}
-    found = re.finditer(rf"(?<!\w){re.escape(wanted)}(?!\w)", text, re.IGNORECASE)
+    found = re.finditer(rf"(?<!{before}){pattern}(?!{after})", text, re.IGNORECASE)
     return [(starts[m.start()], ends[m.end()]) for m in found if m.start() in starts and m.end() in ends]
 
 

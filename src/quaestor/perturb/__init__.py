@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quaestor.engine.drive import Driver, Failure
+from quaestor.engine.drive import Driver
 from quaestor.engine.windows import reason, windows
 from quaestor.errors import Unscored, UsageError
 from quaestor.perturb.kinds import NEGATIVES, Edit, Scene
 from quaestor.perturb.paraphrase import POSITIVES
 from quaestor.records import Record
-from quaestor.requests import Parse, together
+from quaestor.requests import Failure, Parse, together
 
 if TYPE_CHECKING:
     from quaestor.models.base import ModelSet
