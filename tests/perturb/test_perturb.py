@@ -156,3 +156,44 @@ def test_a_paraphrase_with_another_records_id_goes_to_the_record_it_is_about():
     assert paired(records, others) == ({"1": "What went up in flames?", "2": "By whom was it built?"}, 2)
     assert paired(records, [replace(records[0], question="Which thing burnt?")]) == ({"1": "Which thing burnt?"}, 0)
     assert paired(records, [Record(id="2", question="By whom?", judge="question")]) == ({"2": "By whom?"}, 0)
+
+
+SAID = [
+    ("negation", "Why can't fish survive on land?", "Why can fish survive on land?"),
+    ("negation", "What won't the company sell?", "What will the company sell?"),
+    ("negation", "Don't do that.", "Do that."),
+    ("negation", "There is no water on the Moon.", "There is some water on the Moon."),
+    ("negation", "There was 1 goal in the match.", "There wasn't 1 goal in the match."),
+    ("negation", "Is it an easy task?", None),
+    ("negation", "Never has he seen such a storm.", None),
+    ("antonym", "Is it an easy task?", "Is it a difficult task?"),
+    ("pronoun-swap", "I was born in Paris.", "You were born in Paris."),
+    ("pronoun-swap", "A friend of his wrote the song.", "A friend of yours wrote the song."),
+    ("pronoun-swap", "She hurt herself.", None),
+    ("question-word", "What causes rain in the tropics?", "Who causes rain in the tropics?"),
+    ("question-word", "The man who built it was rich.", None),
+    ("question-word", "Which of the rivers is longest?", None),
+    ("question-word", "How many people live in the city?", "Which people live in the city?"),
+    ("number", "Agent 007 met her in London.", None),
+    ("number", "There was 1 goal in the match.", None),
+    ("paraphrase-rules", "Why didn't the army attack?", None),
+]
+
+
+@pytest.mark.embedded
+@pytest.mark.parametrize(("kind", "text", "wanted"), SAID)
+def test_what_is_made_is_english(kind, text, wanted):
+    (found,) = made([kind], [Record("1", context=CONTEXT, question=text, judge="question")])
+    assert (None if isinstance(found, Skipped) else found.question) == wanted
+
+
+@pytest.mark.embedded
+def test_the_same_kind_twice_and_taken_ids_give_distinct_records(tmp_path):
+    path, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    rows = [{"id": name, "question": "Who built the old lighthouse?", "judge": "question"} for name in ("a", "a#drop")]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = [sys.executable, "-m", "quaestor", "perturb", path, "-k", "drop,drop", "--originals", "-o", out]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    ids = [record.id for record in read_records(out)]
+    assert len(ids) == len(set(ids)) == 4

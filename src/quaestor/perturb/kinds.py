@@ -47,11 +47,25 @@ Kind = Callable[[Scene, np.random.Generator], Awaitable["Edit | None"]]
 
 
 def replaced(text: str, at: Span, added: str, how: str) -> Edit:
-    """Put `added` in place of a span, in capitals where the span began the text with one."""
+    """Put `added` in place of a span, in capitals where the span began the text with one; "a" and "an" follow suit."""
+    article = re.search(r"\b(an?)\s+$", text[: at[0]], re.IGNORECASE)
+    if article and added[:1].isalpha():
+        fitting = _article(added)
+        if fitting != article[1].lower():
+            added = fitting + text[article.end(1) : at[0]] + added
+            at = (article.start(1), at[1])
     removed = text[at[0] : at[1]]
     if removed[:1].isupper() and at[0] == 0:
         added = added[:1].upper() + added[1:]
     return Edit(text[: at[0]] + added + text[at[1] :], at, removed, added, how)
+
+
+def _article(word: str) -> str:
+    """Which article the word wants, by its first sound as far as spelling tells it."""
+    lower = word.lower()
+    if re.match(r"(?:hour|honest|hono|heir)", lower):
+        return "an"
+    return "an" if lower[0] in "aeiou" and not re.match(r"(?:uni(?!m|n)|us[aeiu]|eu|one|once|ufo)", lower) else "a"
 
 
 def pick(options: Sequence[T], rng: np.random.Generator) -> T:
@@ -87,7 +101,14 @@ async def entity_swap(scene: Scene, rng: np.random.Generator) -> Edit | None:
     known = _names(scene.context, scene.context_parsed)
     for at, name, kind in _names(scene.text, scene.parsed):
         own = set(name.lower().split())
-        others = [o for _, o, k in known if k == kind and not own & set(o.lower().split()) and o not in scene.text]
+        others = [
+            o
+            for place, o, k in known
+            if k == kind
+            and not own & set(o.lower().split())
+            and o not in scene.text
+            and _with_the(scene.text, at) == _with_the(scene.context, place)
+        ]
         options += [(at, other, kind) for other in dict.fromkeys(others)]
     if not options:
         return None
@@ -95,22 +116,48 @@ async def entity_swap(scene: Scene, rng: np.random.Generator) -> Edit | None:
     return replaced(scene.text, at, other, f"another {kind} of the context")
 
 
+def _with_the(text: str, at: Span) -> bool:
+    """Does the article stand before a name ("the Moon"), or in it?"""
+    return bool(re.search(r"\bthe\s+$", text[: at[0]], re.IGNORECASE)) or text[slice(*at)].lower().startswith("the ")
+
+
 PRONOUNS = {
-    "he": "she", "she": "he", "him": "her", "his": "your", "himself": "herself", "herself": "himself", "hers": "his",
-    "they": "we", "we": "they", "them": "us", "us": "them", "their": "your", "your": "their", "my": "your",
-    "our": "their", "its": "his", "i": "you", "me": "them", "theirs": "ours", "ours": "theirs",
-    "themselves": "ourselves",
+    "he": "she", "she": "he", "him": "her", "his": "your", "hers": "his", "they": "we", "we": "they", "them": "us",
+    "us": "them", "their": "your", "your": "their", "my": "your", "our": "their", "its": "his", "i": "you", "me": "him",
+    "theirs": "ours", "ours": "theirs",
 }  # fmt: skip
+REFLEXIVES = ("myself", "yourself", "himself", "herself", "itself", "ourselves", "yourselves", "themselves")
+WITH_YOU = {"am": "are", "was": "were", "'m": "'re", "’m": "’re", "wasn't": "weren't"}
 
 
 async def pronoun_swap(scene: Scene, rng: np.random.Generator) -> Edit | None:
     """A pronoun becomes another of the same number and case."""
-    options = []
-    for word in scene.parsed.words:
+    options: list[tuple[Span, str]] = []
+    words = scene.parsed.words
+    bound = any(word.text.lower() in REFLEXIVES for word in words)  # "she hurt himself"
+    for i, word in enumerate(words):
         lower = word.text.lower()
-        if word.pos in ("PRON", "DET") and (lower in PRONOUNS or lower == "her"):
-            other = ("his" if word.tag == "PRP$" else "him") if lower == "her" else PRONOUNS[lower]
-            options.append((word.span, other))
+        if word.pos not in ("PRON", "DET") or (lower not in PRONOUNS and lower != "her"):
+            continue
+        if bound and word.relation in ("nsubj", "nsubjpass"):
+            continue
+        other = ("his" if word.tag == "PRP$" else "him") if lower == "her" else PRONOUNS[lower]
+        following = words[i + 1] if i + 1 < len(words) else None
+        if other == "your" and (following is None or following.pos in ("VERB", "AUX", "PUNCT", "ADP")):
+            other = "yours"
+        if lower == "i":
+            before = words[i - 1] if i else None
+            if following is not None and following.text.lower() in WITH_YOU:
+                span = (word.span[0], following.span[1])
+                gap = scene.text[word.span[1] : following.span[0]]
+                options.append((span, f"you{gap}{WITH_YOU[following.text.lower()]}"))
+                continue
+            if before is not None and before.text.lower() in WITH_YOU:
+                span = (before.span[0], word.span[1])
+                gap = scene.text[before.span[1] : word.span[0]]
+                options.append((span, f"{WITH_YOU[before.text.lower()]}{gap}you"))
+                continue
+        options.append((word.span, other))
     return replaced(scene.text, *pick(options, rng), "another pronoun") if options else None
 
 
@@ -123,29 +170,58 @@ CONTRACTED = {
 
 
 async def negation(scene: Scene, rng: np.random.Generator) -> Edit | None:
-    """A statement or question is negated, or its negation is taken away."""
+    """A statement or question is negated, or its negation is taken away; not so a yes/no question, whose negation asks
+    the same."""
     words = scene.parsed.words
-    for word in words:
-        if word.relation == "neg" and word.text.lower() in ("not", "n't", "n’t", "never"):
-            start = word.span[0] - (1 if scene.text[: word.span[0]].endswith(" ") else 0)
-            return replaced(scene.text, (start, word.span[1]), "", "negation taken away")
+    if words and words[0].pos == "AUX" and scene.text.rstrip().endswith("?"):
+        return None
+    for i, word in enumerate(words):
+        lower = word.text.lower()
+        if lower == "no" and word.relation == "det":
+            return replaced(scene.text, word.span, "some", "negation taken away")
+        if word.relation == "neg" and lower in ("not", "n't", "n’t", "never"):
+            return _affirmed(scene.text, words, i)
     for word in words:
         if word.pos == "AUX" and word.text.lower() in CONTRACTED and word.relation in ("aux", "auxpass", "ROOT", "cop"):
             return replaced(scene.text, word.span, CONTRACTED[word.text.lower()], "negated")
     helpers = {"VBZ": "doesn't", "VBD": "didn't", "VBP": "don't"}
     for word in words:
         if word.pos == "VERB" and word.tag in helpers and word.relation in ("ROOT", "conj", "relcl", "ccomp"):
+            if word.lemma.lower() == "be":
+                return replaced(scene.text, word.span, CONTRACTED.get(word.text.lower(), "is not"), "negated")
             return replaced(scene.text, word.span, f"{helpers[word.tag]} {word.lemma.lower()}", "negated")
     return None
 
 
+WHOLE = {"ca": "can", "wo": "will", "sha": "shall"}
+"""What is left of an auxiliary before n't, and what it stands for."""
+
+
+def _affirmed(text: str, words: Sequence[Word], i: int) -> Edit | None:
+    """The text without the negation at word i."""
+    word, how = words[i], "negation taken away"
+    before = words[i - 1] if i else None
+    following = words[i + 1] if i + 1 < len(words) else None
+    if before is None:
+        return None  # "Never has he seen it": without its first word the order of the others is wrong
+    if i == 1 and before.text.lower() == "do" and following is not None and following.tag == "VB":  # "Don't go."
+        return replaced(text, (before.span[0], following.span[1]), following.text, how)
+    if before.text.lower() in WHOLE and word.text.lower() != "not":
+        return replaced(text, (before.span[0], word.span[1]), WHOLE[before.text.lower()], how)
+    start = word.span[0] - (1 if text[: word.span[0]].endswith(" ") else 0)
+    return replaced(text, (start, word.span[1]), "", how)
+
+
 async def antonym(scene: Scene, rng: np.random.Generator) -> Edit | None:
-    """A word becomes its opposite (WordNet); only words in their base form, so that the grammar holds."""
-    parts = {"JJ": "a", "RB": "r", "VB": "v", "NN": "n", "VBP": "v"}
+    """A word becomes its opposite (WordNet); only words in their base form, so that the grammar holds, and no nouns,
+    whose opposites are seldom what anybody says."""
+    parts = {"JJ": "a", "RB": "r", "VB": "v", "VBP": "v"}
     options = []
     for word in scene.parsed.words:
         part = parts.get(word.tag)
         if not part or word.entity or is_stop_word(word.text) or word.text.lower() != word.lemma.lower():
+            continue
+        if word.relation == "neg":
             continue
         opposites = sorted(o for o in antonyms(word.text, part) if o.isalpha() and o.islower())
         options += [(word.span, opposite) for opposite in opposites]
@@ -154,29 +230,49 @@ async def antonym(scene: Scene, rng: np.random.Generator) -> Edit | None:
 
 QUESTION_WORDS = {
     "who": ["when", "where", "why"], "whom": ["what"], "what": ["who", "when", "where"], "which": ["whose"],
-    "when": ["where", "why", "who"], "where": ["when", "why", "who"], "why": ["when", "where"], "how": ["why", "when"],
+    "when": ["where", "why"], "where": ["when", "why"], "why": ["when", "where"], "how": ["why", "when"],
     "whose": ["which"],
 }  # fmt: skip
-MEASURES = {"how many": "which", "how much": "which", "how long": "where", "how old": "where", "how far": "when"}
 
 
 async def question_word(scene: Scene, rng: np.random.Generator) -> Edit | None:
     """The question asks for another kind of thing: who becomes when, how many becomes which."""
-    measure = re.search(r"\b(?:" + "|".join(MEASURES) + r")\b", scene.text, re.IGNORECASE)
-    if measure:
-        return replaced(scene.text, measure.span(), MEASURES[measure.group().lower()], "another question word")
-    for i, word in enumerate(scene.parsed.words):
+    words, how = scene.parsed.words, "another question word"
+    asks = scene.text.rstrip().endswith("?") or (words and words[0].tag.startswith("W") and "." not in scene.text)
+    for i, word in enumerate(words if asks else ()):
         lower = word.text.lower()
         if lower not in QUESTION_WORDS or not word.tag.startswith("W"):
             continue
+        if i and words[i - 1].pos in ("NOUN", "PROPN", "PRON"):  # a relative clause: "the man who built it"
+            continue
+        following = words[i + 1] if i + 1 < len(words) else None
+        if lower == "how" and following is not None and following.pos in ("ADJ", "ADV"):
+            return _another_measure(scene.text, words, i, rng)
         options = QUESTION_WORDS[lower]
-        following = scene.parsed.words[i + 1] if i + 1 < len(scene.parsed.words) else None
-        if lower == "who" and word.relation in ("nsubj", "nsubjpass"):
+        subject = word.relation in ("nsubj", "nsubjpass")
+        if lower == "who" and (subject or word.relation in ("dobj", "pobj")):
             options = ["what"]  # "what built …" stays grammatical, "when built …" does not
-        if lower == "what" and following is not None and following.pos in ("NOUN", "ADJ", "PROPN"):
+        elif lower == "what" and (subject or word.relation in ("dobj", "pobj")):
+            options = ["who"]
+        if lower == "what" and following is not None and following.pos in ("NOUN", "ADJ", "PROPN", "NUM"):
             options = ["whose"]  # "what year …" stays grammatical as "whose year …", not as "when year …"
-        return replaced(scene.text, word.span, pick(options, rng), "another question word")
+        if lower in ("what", "which") and following is not None and following.text.lower() == "of":
+            return None
+        return replaced(scene.text, word.span, pick(options, rng), how)
     return None
+
+
+def _another_measure(text: str, words: Sequence[Word], i: int, rng: np.random.Generator) -> Edit:
+    """How many, how tall, how long ago … become which, or where, when or why."""
+    last = i + 1
+    if words[last].text.lower() in ("many", "much") and last + 1 < len(words):
+        named = words[last + 1].pos in ("NOUN", "ADJ", "PROPN", "NUM")
+        options = ["which"] if named else ["where", "when"]
+    else:
+        if last + 1 < len(words) and words[last + 1].text.lower() == "ago":
+            last += 1
+        options = ["where", "when"]  # "why is the tower?" asks nothing
+    return replaced(text, (words[i].span[0], words[last].span[1]), pick(options, rng), "another question word")
 
 
 NUMBER_WORDS = "two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
@@ -184,7 +280,11 @@ NUMBER_WORDS = "two three four five six seven eight nine ten eleven twelve".spli
 
 async def number(scene: Scene, rng: np.random.Generator) -> Edit | None:
     """A number becomes another of the same form."""
-    digits = [m.span() for m in re.finditer(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)", scene.text)]
+    digits = [  # 1 wants a singular, 007 is a name
+        m.span()
+        for m in re.finditer(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)", scene.text)
+        if not re.fullmatch(r"1,?|0\d.*", m.group())
+    ]
     words = [m.span() for m in re.finditer(r"\b(?:" + "|".join(NUMBER_WORDS) + r")\b", scene.text, re.IGNORECASE)]
     if not digits and not words:
         return None
@@ -199,6 +299,7 @@ async def number(scene: Scene, rng: np.random.Generator) -> Edit | None:
     year = len(plain) == 4 and plain[:2] in ("15", "16", "17", "18", "19", "20") and "," not in old
     step = int(rng.integers(2, 30)) if year else int(rng.integers(1, max(int(whole), 9) + 1))
     value = int(whole) + step * (-1 if int(whole) > step and rng.random() < 0.5 else 1)
+    value = value if value != 1 or point else int(whole) + 1
     new = f"{value:,}" if "," in old else str(value)
     return replaced(scene.text, at, new + point + decimals, "another number")
 

@@ -13,6 +13,10 @@ from quaestor.requests import BackTranslate
 from quaestor.text.roots import is_stop_word
 from quaestor.text.wordnet import tables
 
+STATED = (
+    r"(?!\s+(?:the|an?|this|that|these|those|h[ei]s?|her|she|its?|their|they|our|we|my|your?|any|all|I|[A-Z]\w*)\b)"
+)
+"""Not before a subject, as in a question: "why did not the army" is nobody's English."""
 RULES = [
     (r"^[Ii]n (?:what|which) year\b", "When"),
     (r"^[Ii]n (?:what|which) (?:city|country|place|town)\b", "Where"),
@@ -22,10 +26,10 @@ RULES = [
     (r"\bHow many\b", "What number of"),
     (r"\b([Ww])hat is\b", r"\1hat's"),
     (r"\b([Ww])ho is\b", r"\1ho's"),
-    (r"\b(did|was|is|were|are|does|do|has|had|could|would|should)n['’]t\b", r"\1 not"),
-    (r"\bcan['’]t\b", "cannot"),
+    (r"\b(did|was|is|were|are|does|do|has|had|could|would|should)n['’]t\b" + STATED, r"\1 not"),
+    (r"\bcan['’]t\b" + STATED, "cannot"),
     (r"\bbecause of\b", "owing to"),
-    (r"\ba lot of\b", "much"),
+    (r"\ba lot of\b", "plenty of"),
     (r"\bapproximately\b", "about"),
     (r"\blocated in\b", "situated in"),
 ]
@@ -39,6 +43,7 @@ def paired(records: Sequence[Record], paraphrased: Iterable[Record]) -> tuple[di
     record with its id if it has the same context, or none; else to the only record with its context and answer.
     """
     own = {record.id: record for record in records}
+    several = {record.id for record in records if own[record.id] is not record}  # one id in several systems
     places: dict[tuple[str | None, str | None], list[str]] = {}
     for record in records:
         places.setdefault((record.context, record.answer), []).append(record.id)
@@ -47,6 +52,8 @@ def paired(records: Sequence[Record], paraphrased: Iterable[Record]) -> tuple[di
     for other in paraphrased:
         text = getattr(other, other.judge or other.guess_judge())
         if not text:
+            continue
+        if other.id in several:
             continue
         if other.id in own and other.context in (None, own[other.id].context):
             found[other.id] = text
@@ -83,16 +90,16 @@ async def by_rules(scene: Scene, rng: np.random.Generator) -> Edit | None:
 
 
 def _synonyms(scene: Scene) -> list[tuple[tuple[int, int], str]]:
-    """Words in base form with few senses, and the words of their first sense: the safest exchanges WordNet offers."""
+    """Words in base form with one sense only, and the other words of that sense: WordNet's safest exchanges."""
     known = tables()
     parts = {"JJ": "a", "RB": "r", "NN": "n", "VB": "v"}
     options = []
     for word in scene.parsed.words:
         part, lemma = parts.get(word.tag), word.lemma.lower()
-        if not part or word.entity or is_stop_word(lemma) or word.text.lower() != lemma:
+        if not part or word.entity or is_stop_word(lemma) or word.relation == "neg" or word.text.lower() != lemma:
             continue
         senses = known.index[part].get(lemma, [])
-        if 0 < len(senses) <= 3:
+        if len(senses) == 1:
             others = [o for o in known.synsets[senses[0]] if o.isalpha() and o.islower() and o != lemma]
             options += [(word.span, other) for other in others]
     return options
