@@ -65,3 +65,23 @@ def test_no_body_of_the_openapi_document_gives_a_5xx():
             assert answer.status_code < 500, (answer.status_code, answer.text)
 
         given(case=operation.as_strategy())(attack)()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"records":[{"id":"\\ud800","answer":"a","references":["a"]}],"metrics":["f1"]}',
+        '{"records":[{"id":"1","answer":"a","references":["a"],"human":{"h":1' + "0" * 400 + '}}],"metrics":["f1"]}',
+        '{"records":[{"id":"1","answer":"a"}],"metrics":["f1"],"explain":NaN}',
+        '{"records":[{"id":"1","answer":"a"}],"metrics":[Infinity]}',
+        '{"records":[{"id":"1","answer":"a"}],"metrics":["f1"],"\\ud800":1}',
+    ],
+)
+def test_odd_bodies_are_refused_in_one_line(client, body):
+    answer = client.post("/score", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code in (400, 422) and answer.json()["error"]
+
+
+def test_the_documentation_loads_nothing_from_elsewhere(client):
+    page = client.get("/docs").text
+    assert "POST /score" in page and "http://HOST" in page and "https://" not in page

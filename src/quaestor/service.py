@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from html import escape
 from typing import Any
 
 from quaestor.errors import MissingExtra, QuaestorError
@@ -13,7 +15,7 @@ from quaestor.scoring import score
 try:
     from fastapi import FastAPI, Request
     from fastapi.exceptions import RequestValidationError
-    from fastapi.responses import JSONResponse
+    from fastapi.responses import HTMLResponse, JSONResponse
     from pydantic import BaseModel, ConfigDict, Field
 except ImportError:
     raise MissingExtra("quaestor serve", "serve") from None
@@ -58,7 +60,8 @@ class Problem(BaseModel):
 def make_app(models: ModelSet | None = None, max_bytes: int = 10_000_000, max_seconds: float = 120.0) -> FastAPI:
     """The application: one job is scored at a time, others wait; bodies and time are bounded."""
     models = models or ModelSet()
-    app = FastAPI(title="quaestor", description="Scores of generated questions, answers and summaries.")
+    about = "Scores of generated questions, answers and summaries."
+    app = FastAPI(title="quaestor", description=about, docs_url=None, redoc_url=None)
     turn = asyncio.Semaphore(1)
 
     @app.middleware("http")
@@ -78,6 +81,11 @@ def make_app(models: ModelSet | None = None, max_bytes: int = 10_000_000, max_se
     async def malformed(request: Request, error: RequestValidationError) -> JSONResponse:
         faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:5]]
         return _problem(422, "; ".join(faults).encode("utf-8", "replace").decode())
+
+    @app.get("/docs", include_in_schema=False)
+    async def documentation() -> HTMLResponse:
+        """What can be asked, as a page that loads nothing from elsewhere."""
+        return HTMLResponse(_page(app.openapi()))
 
     @app.get("/health")
     async def health() -> dict[str, str]:
@@ -110,6 +118,25 @@ def make_app(models: ModelSet | None = None, max_bytes: int = 10_000_000, max_se
             return _problem(503, f"not done within {max_seconds:g} seconds: send fewer records, or lighter metrics")
 
     return app
+
+
+def _page(document: dict[str, Any]) -> str:
+    """The OpenAPI document for people: each path with its summary, then the shapes of bodies."""
+    parts = [f"<h1>{document['info']['title']}</h1><p>{document['info']['description']}</p>"]
+    for path, methods in document["paths"].items():
+        for method, told in methods.items():
+            parts.append(f"<h2><code>{method.upper()} {path}</code></h2><p>{escape(told.get('description', ''))}</p>")
+    body = {"records": [{"id": "1", "answer": "a red fox", "references": ["the red fox"]}], "metrics": ["rouge-l"]}
+    call = f"curl -H 'Content-Type: application/json' -d '{json.dumps(body)}' http://HOST:PORT/score"
+    parts.append(f"<h2>An example</h2><pre>{escape(call)}</pre>")
+    for name, shape in document["components"]["schemas"].items():
+        parts.append(f"<details><summary>{name}</summary><pre>{escape(json.dumps(shape, indent=1))}</pre></details>")
+    parts.append('<p>The whole document: <a href="openapi.json">openapi.json</a></p>')
+    style = "body{font:16px/1.5 system-ui,sans-serif;max-width:48rem;margin:2rem auto;padding:0 1rem}pre{overflow:auto}"
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><style>{style}</style>'
+    return (
+        f'<!doctype html><html lang="en"><head><title>quaestor</title>{head}</head><body>{"".join(parts)}</body></html>'
+    )
 
 
 def _problem(code: int, words: str) -> JSONResponse:

@@ -22,6 +22,8 @@ def rows_from_lists(
     lists: dict[str, Sequence[Any]] = {judged: predictions, **columns}
     if references is not None:
         lists["references"] = [[r] if isinstance(r, str) else list(r) for r in references]
+    if not len(predictions):
+        raise ValueError("no predictions: there is nothing to score")
     lengths = {name: len(values) for name, values in lists.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"the lists have different lengths: {', '.join(f'{k} {v}' for k, v in lengths.items())}")

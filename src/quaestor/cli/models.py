@@ -34,12 +34,12 @@ def list_() -> None:
         sha256 = found.sha256[:12] if found else entry.sha256[:12] if entry.files else ""
         here = "yes" if found else "no"
         table.add_row(entry.role, entry.name, entry.family, size, entry.licence, here, source, sha256)
-    for config in sorted(SHIPPED.glob("*/config.json")):
-        own = config.parent
-        weights = sum(f.stat().st_size for f in own.glob("*.safetensors"))
-        card = json.loads((own / "card.json").read_text(encoding="utf-8")) if (own / "card.json").exists() else {}
-        licence = str(card.get("licence", ""))
-        table.add_row(own.name, "quaestor's own", "embedded", f"{weights / 1e6:.0f} MB", licence, "yes", "shipped", "")
+    for card in sorted(SHIPPED.glob("*/card.json")):
+        own = card.parent
+        weights = sum(f.stat().st_size for f in own.glob("weights.*"))
+        size = f"{weights / 1e6:.0f} MB" if weights > 5e5 else f"{weights / 1e3:.0f} kB"
+        licence = str(json.loads(card.read_text(encoding="utf-8")).get("licence", ""))
+        table.add_row(own.name, "quaestor's own", "embedded", size, licence, "yes", "shipped", "")
     Console(width=None if sys.stdout.isatty() else 200).print(table)
     click.echo(f"\nkept in {cache_folder() / 'models'}; any hub name or folder can take a role: --model encoder=NAME")
 

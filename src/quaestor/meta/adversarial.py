@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -49,12 +50,13 @@ def areas(
 
     An original and everything made from it are drawn together, because their scores are not independent.
     """
-    told = [r.extra.get("perturbed") for r in records]
+    told = [_unpacked(r.extra.get("perturbed")) for r in records]
     if not all(isinstance(t, dict) and t.get("label") in LABELS and {"kind", "of"} <= t.keys() for t in told):
         raise UsageError("AUC needs records made by quaestor perturb: each with 'perturbed' {kind, label, of}")
-    labels = np.array([t["label"] == "positive" for t in told if t])
-    kinds = np.array([str(t["kind"]) for t in told if t])
-    units = np.unique([str(t["of"]) for t in told if t], return_inverse=True)[1]
+    facts = [t for t in told if isinstance(t, dict)]
+    labels = np.array([t["label"] == "positive" for t in facts])
+    kinds = np.array([str(t["kind"]) for t in facts])
+    units = np.unique([str(t["of"]) for t in facts], return_inverse=True)[1]
     if not labels.any() or labels.all():
         raise UsageError("AUC needs both positives and negatives: perturb with --originals or a paraphrase kind")
     found = []
@@ -74,6 +76,14 @@ def areas(
     if not found:
         raise UsageError("no metric has scores of both positives and negatives")
     return found
+
+
+def _unpacked(told: object) -> object:
+    """In a CSV file what was done is written as JSON."""
+    try:
+        return json.loads(told) if isinstance(told, str) else told
+    except ValueError:
+        return None
 
 
 def _interval(

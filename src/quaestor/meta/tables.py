@@ -121,7 +121,7 @@ def evaluation_notes(found: Evaluation) -> list[str]:
             "'≤ X': does not beat the best sanity baseline X significantly (a baseline with − counts turned round)."
         )
     elif not any(row.kind == "sanity" for row in found.rows):
-        notes.append("No sanity baseline could be computed, so no metric could be held against one.")
+        notes.append("There is no sanity baseline in the table, so no metric could be held against one.")
     return notes + list(found.notes)
 
 
