@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from quaestor.metrics import metric
 from quaestor.models.base import Model
 from quaestor.records import Record
 from quaestor.requests import Ask, Read, Request
+from quaestor.scoring import score
 from quaestor.text.answers import exact, f1
 from quaestor.train.asker import LONGEST, corpora
 from quaestor.train.examples import Example, read_squad
@@ -29,18 +29,12 @@ def answers(model: Model, requests: Sequence[Request[T]]) -> list[T]:
     return [known[r] for r in requests]
 
 
-def corpus_bleu(questions: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-    """BLEU-4 of questions over the whole set."""
-    bleu = metric("bleu")
-    totals = np.zeros(0)
-    for question, golds in zip(questions, references, strict=True):
-        record = Record(id="", question=question, references=tuple(golds), judge="question")
-        try:
-            bleu.score(record).send(None)
-        except StopIteration as done:
-            counts = np.array(done.value.counts)
-            totals = counts if not len(totals) else totals + counts
-    return float(bleu.corpus_score(totals.tolist()) or 0.0)
+def likeness(questions: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
+    """BLEU-4 of the questions over the whole set, and their mean BERTScore, against people's."""
+    pairs = zip(questions, references, strict=True)
+    records = [Record(str(i), question=q, references=tuple(r), judge="question") for i, (q, r) in enumerate(pairs)]
+    told = score(records, ["bleu", "bertscore"]).summary()
+    return {"bleu4": float(told["bleu"]["corpus"] or 0.0), "bertscore": float(told["bertscore"]["mean"] or 0.0)}
 
 
 def score_examples(asker: Model, reader: Model, examples: Sequence[Example]) -> tuple[dict[str, float], list[str]]:
@@ -54,7 +48,7 @@ def score_examples(asker: Model, reader: Model, examples: Sequence[Example]) -> 
     for e in examples:
         human.setdefault((e.context, e.answers[0]), []).append(e.question)
     row: dict[str, float] = {"n": len(examples)}
-    row["bleu4"] = corpus_bleu(written, [human[e.context, e.answers[0]] for e in examples])
+    row |= likeness(written, [human[e.context, e.answers[0]] for e in examples])
     for who, questions in (("", written), ("human_", [e.question for e in examples])):
         readings = answers(reader, [Read(q, e.context) for q, e in zip(questions, examples, strict=True)])
         found = [(r.answer, e.answers[0]) for r, e in zip(readings, examples, strict=True)]
