@@ -11,9 +11,10 @@ from typing import ClassVar
 import pytest
 
 from quaestor.engine.drive import Driver
-from quaestor.engine.ray import Pool, score_windows_on_ray
+from quaestor.engine.ray import Pool, check_address, score_windows_on_ray
 from quaestor.engine.run import Job, score_file
 from quaestor.engine.windows import score_window
+from quaestor.errors import UsageError
 from quaestor.metrics import metric
 from quaestor.metrics.base import Metric, Score
 from quaestor.models.base import ModelSet
@@ -117,3 +118,9 @@ def test_an_actor_killed_from_outside_is_replaced():
     outcomes = pool.collect(*pool.submit(records)) or pool.insist(records, [Deadly()])
     assert outcomes[0].scores
     pool.stop()
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:99999"])
+def test_an_address_where_nobody_listens_is_named_at_once(address):
+    with pytest.raises(UsageError, match="no Ray cluster answers"):
+        check_address(address)

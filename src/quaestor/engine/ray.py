@@ -110,7 +110,7 @@ def _ray() -> Any:
     return ray
 
 
-def _check_address(address: str) -> None:
+def check_address(address: str) -> None:
     """Ray itself waits for minutes where nobody listens; say so at once."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdigit():
@@ -128,7 +128,7 @@ def connect(address: str | None, workers: int) -> bool:
         return False
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if address:
-        _check_address(address)
+        check_address(address)
         ray.init(address=address, log_to_driver=False, logging_level="error")
     else:
         cpus = max(workers, os.cpu_count() or 1)
