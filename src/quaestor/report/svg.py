@@ -134,7 +134,7 @@ def curve(names: Sequence[str], values: Sequence[float], y_name: str) -> str:
     """A line through one value per step, each step named."""
     step, height = 86.0, 240.0
     width = 70 + step * len(values)
-    y = Axis(min(0.0, *values), max(values), height - 64, 14)
+    y = Axis(min(0.0, *values), max(values), height - 64, 36)  # room for the name above the highest label
     parts = [line(50, y(t), width, y(t), "grid") + text(46, y(t) + 4, f"{t:g}", "end") for t in y.ticks(4)]
     points = [(90 + step * i, y(v)) for i, v in enumerate(values)]
     path = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
