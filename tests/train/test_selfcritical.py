@@ -68,9 +68,9 @@ def test_the_loss_is_equation_15(samples):
     for n, task in enumerate(tasks):
         for k in range(samples):
             chosen = log_likelihood(model, tokenizer, [task], [[sampled[n * samples + k]]])[0]
-            expected += 0.7 * ([0.5, 0.4][n] - drawn[n * samples + k]) * float(chosen[0]) / samples / 2
+            expected += 0.7 * ([0.5, 0.4][n] - drawn[n * samples + k]) * float(chosen[0].detach()) / samples / 2
         human = log_likelihood(model, tokenizer, [task], [[task.target]])[0]
-        expected -= float(human[0]) / len(task.target) / 2
+        expected -= float(human[0].detach()) / len(task.target) / 2
     assert mean == pytest.approx(0.45)
     assert float(loss) == pytest.approx(expected, rel=1e-4)
 
