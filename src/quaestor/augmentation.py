@@ -74,9 +74,9 @@ def augment(
         return [], dict(counts)
     pairs = []
     scored = score(records, chosen, models=models)
-    why = next(iter(scored.unscored[str(chosen)].values()), "nothing is known")
-    if len(scored.unscored[str(chosen)]) == len(records):
-        raise UsageError(f"{chosen} scores none of the {len(records)} questions asked: {why}")
+    reasons = scored.unscored[str(chosen)]
+    if len(reasons) == len(records):
+        raise UsageError(f"{chosen} scores none of the {len(records)} questions asked: {next(iter(reasons.values()))}")
     for (text, question, c), value in zip(found, scored.values(str(chosen)), strict=True):
         if value is None or (value < threshold) == chosen.higher_is_better:
             counts[f"below {threshold:g} in {chosen}"] += 1

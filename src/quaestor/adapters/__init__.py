@@ -40,7 +40,9 @@ def _guess(columns: Mapping[str, Sequence[Any]]) -> str:
         raise ValueError("question, answer and summary are all given as columns: say what is judged, [judge=…]")
     if "question" in columns and "answer" in left:
         return "answer"
-    return "summary" if "summary" in left and ("context" in columns or len(left) == 1) else left[-2:][0]
+    if len(left) == 1:
+        return left[0]
+    return "summary" if "context" in columns and "summary" in left else left[-2]
 
 
 def map_scores(

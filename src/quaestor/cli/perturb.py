@@ -60,7 +60,7 @@ def command(
             told = {"of": record.id, "kind": "original", "label": "positive", "field": name}
             references = record.references or (getattr(record, name) or "",)
             made.append(replace(record, judge=name, references=references, extra={**record.extra, "perturbed": told}))
-    if not counts.total() or not made:
+    if not made:
         raise UsageError(f"{file}: no record could be changed")
     write_records(_distinct(made), out)
     for kind in chosen:

@@ -27,7 +27,8 @@ def command(
     import uvicorn
 
     try:
-        with socket.create_server((host, port), reuse_port=False) as taken:
+        kind = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with socket.create_server((host, port), family=kind) as taken:
             port = taken.getsockname()[1]
     except OSError as error:
         raise UsageError(f"--host {host} --port {port}: cannot listen there ({error.strerror or error})") from None

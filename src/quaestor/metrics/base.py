@@ -169,7 +169,7 @@ class Metric(ABC):
 
 def _visible(text: str) -> bool:
     """Is there anything to read: not only blanks, control characters and characters without width?"""
-    return bool(text.strip()) and any(unicodedata.category(c)[0] not in "CZ" for c in text)
+    return any(not c.isspace() and unicodedata.category(c) not in ("Cc", "Cf") for c in text)
 
 
 def _brief(value: Any) -> str:

@@ -85,7 +85,7 @@ def power_mean(values: Sequence[float], p: float) -> float:
     """Equation 3; negative layer scores count as 0 unless p is 1."""
     if p == 1:
         return sum(values) / len(values)
-    largest = max(*values, 0.0) if len(values) > 1 else max(values[0], 0.0)
+    largest = max(0.0, *values)
     if not largest:
         return 0.0
     return float(largest * (sum((max(v, 0.0) / largest) ** p for v in values) / len(values)) ** (1 / p))

@@ -127,7 +127,7 @@ PRONOUNS = {
     "theirs": "ours", "ours": "theirs",
 }  # fmt: skip
 REFLEXIVES = ("myself", "yourself", "himself", "herself", "itself", "ourselves", "yourselves", "themselves")
-WITH_YOU = {"am": "are", "was": "were", "'m": "'re", "’m": "’re", "wasn't": "weren't"}
+WITH_YOU = {"am": "are", "was": "were", "'m": "'re", "’m": "’re"}
 
 
 async def pronoun_swap(scene: Scene, rng: np.random.Generator) -> Edit | None:
