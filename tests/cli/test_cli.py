@@ -112,3 +112,8 @@ def test_verify_recomputes_the_shipped_values():
     done = quaestor("verify")
     assert done.returncode == 0, done.stdout
     assert "0 wrong" in done.stdout
+
+
+def test_a_file_without_one_good_line_is_bad_input(tmp_path):
+    done = quaestor("score", write(tmp_path / "in.jsonl", {"id": "1", "answr": "x"}), "-m", "f1")
+    assert done.returncode == 2 and "in.jsonl:1:" in done.stderr and "Traceback" not in done.stderr

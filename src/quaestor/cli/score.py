@@ -33,7 +33,7 @@ def command(
     device: str | None, pull: bool,
 ) -> None:  # fmt: skip
     """Score the records of FILE (JSONL, CSV, Parquet, SQuAD JSON) and print a table of means."""
-    from quaestor.engine.run import Job, score_file
+    from quaestor.engine.run import Job, checked_rows, score_file
 
     metrics = metrics_from(specs)
     models = models_from(family, model, dtype, device, pull)
@@ -46,6 +46,9 @@ def command(
     if meta["rejected"]:
         where = f": see {out.with_name(out.stem + '.rejects.jsonl')}" if out else "; give -o to keep them"
         click.echo(f"quaestor: {file}: {meta['rejected']} bad lines were set aside{where}", err=True)
+        if not meta["records"]:
+            for _ in checked_rows(file, metrics, strict=True):  # no line is good: the first one says why, exit code 2
+                pass
     if strict and any(found["unscored"] for found in meta["metrics"].values()):
         raise click.exceptions.Exit(1)
 
