@@ -126,16 +126,20 @@ def _truth(level: str, over: str, items: int, systems: int) -> Draw:
             samples = [_values(build(np.random.default_rng(200 + k), items), level) for k in range(300)]
             target = {name: math.tanh(np.mean([math.atanh(v[name]) for v in samples])) for name in COEFFICIENTS}
         else:
-            target = _values(build(np.random.default_rng(99), 4000), level)
+            target = _mean(
+                [
+                    _values(build(np.random.default_rng(900 + k), 1000), level)
+                    for k in range(100 if level == "segment" else 10)
+                ]
+            )
         return lambda rng: (build(rng, items), target)
     if level == "system":  # the systems' own means on the same items vary around the line
         r = 1 / math.sqrt(1.09 * 1.64)
         tau = 2 / math.pi * math.asin(r)
         many = {"pearson": r, "spearman": 6 / math.pi * math.asin(r / 2), "kendall-b": tau, "kendall-c": tau}
         return lambda rng: (_systems(rng, systems), many)
-    parts = [_values(table(np.random.default_rng(100 + k), 200, 200), level) for k in range(8)]
-    mean = {name: float(np.mean([p[name] for p in parts])) for name in parts[0]}
-    return lambda rng: (table(rng, items, systems), mean)
+    endless = _mean([_values(table(np.random.default_rng(100 + k), 200, 200), level) for k in range(8)])
+    return lambda rng: (table(rng, items, systems), endless)
 
 
 def _systems(rng: np.random.Generator, systems: int) -> Judgements:
@@ -144,6 +148,10 @@ def _systems(rng: np.random.Generator, systems: int) -> Judgements:
     human, metric = quality + 0.3 * rng.normal(size=systems), quality + 0.8 * rng.normal(size=systems)
     records = [Record(id=str(k), system=str(k)) for k in range(systems)]
     return Judgements(records, ("metric",), metric[:, None], {"metric": "metric"}, ("q",), human[:, None])
+
+
+def _mean(found: list[dict[str, float]]) -> dict[str, float]:
+    return {name: float(np.mean([values[name] for values in found])) for name in COEFFICIENTS}
 
 
 def _values(data: Judgements, level: str) -> dict[str, float]:

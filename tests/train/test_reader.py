@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,20 @@ def test_a_changed_question_names_another_of_its_kind(lesson: Lesson) -> None:
         f"When did {a} moved to {b}?"
         for a, b in (("Oslo", "Rome"), ("Dora", "Rome"), ("Carl", "Oslo"), ("Carl", "Dora"))
     }
+
+
+def test_generated_questions_join_their_article_but_not_those_kept_back(tmp_path: Path) -> None:
+    data = tiny_corpora(tmp_path)
+    kept = corpora(data)[1][0]
+    other = next(e for e in corpora(data)[0] if e.context != kept.context)
+    paragraphs = [
+        {"context": e.context, "qas": [{"question": "Generated?", "answers": [{"text": "x", "answer_start": 0}]}]}
+        for e in (kept, other)
+    ]
+    generated = tmp_path / "generated.json"
+    generated.write_text(json.dumps({"data": [{"title": "text 0", "paragraphs": paragraphs}]}))
+    more = [e for e in corpora(data, [generated])[0] if e.question == "Generated?"]
+    assert [(e.context, e.group) for e in more] == [(other.context, other.group)]
 
 
 def test_command_trains_packs_and_refuses(base: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,14 +68,16 @@ class Source:
     """Token positions where sentences begin."""
 
 
-def corpora(data: Path) -> tuple[list[Example], list[Example]]:
-    """What the reader may be trained on, and a small part kept back."""
+def corpora(data: Path, also: Sequence[Path] = ()) -> tuple[list[Example], list[Example]]:
+    """What the reader may be trained on, and a small part kept back. `also`: SQuAD files of generated questions."""
     squad = read_squad(data / "squad11_du_test.json")
     kept = sorted({e.group for e in squad})[:HELD_OUT]
     tales = [e for e in read_jsonl(data / "fairytaleqa_train.jsonl", kind="explicit") if e.start >= 0]
     multihop = [e for e in read_jsonl(data / "hotpot_qg.jsonl") if e.start >= 0]
-    train = [e for e in squad if e.start >= 0 and e.group not in kept] + tales[::OTHERS] + multihop[::OTHERS]
-    return train, [e for e in squad if e.group in kept]
+    article = {e.context: e.group for e in sorted(squad, key=lambda e: e.group in kept)}
+    more = [replace(e, group=article.get(e.context, e.group)) for file in also for e in read_squad(file)]
+    asked = [e for e in [*squad, *more] if e.start >= 0 and e.group not in kept]
+    return asked + tales[::OTHERS] + multihop[::OTHERS], [e for e in squad if e.group in kept]
 
 
 def tokenised(examples: list[Example], tokenizer: Any) -> list[Source]:
@@ -258,11 +261,12 @@ def new_reader(base: Path, seed: int) -> tuple[Any, Any]:
 
 
 def train(
-    data: Path, base: Path, out: Path, plan: Plan, *, negatives: bool = True, resume: bool = False
-) -> tuple[Any, Any, Run]:
+    data: Path, base: Path, out: Path, plan: Plan, *, negatives: bool = True, also: Sequence[Path] = (),
+    resume: bool = False,
+) -> tuple[Any, Any, Run]:  # fmt: skip
     """Fine-tune the reader from a base encoder; checkpoints go to `out`."""
     model, tokenizer = new_reader(base, plan.seed)
-    examples, _ = corpora(data)
+    examples, _ = corpora(data, also)
     sources = tokenised(examples, tokenizer)
     order = np.random.default_rng(plan.seed).permutation(len(sources))
     lesson = Lesson([sources[i] for i in order], tokenizer, negatives)
@@ -290,7 +294,6 @@ def pack(model: Any, base: Path, out: Path, facts: dict[str, Any]) -> None:
             "HotpotQA passages of the QAScore examples (CC BY-SA 4.0); answers that stand in their text, every third "
             "of the latter two",
             "cloze questions": f"{CLOZE:g} of the examples",
-            "negatives": ", ".join(f"{kind} {share:g}" for kind, share in NEGATIVES.items()) + " per answerable one",
             **facts,
             "bytes": size,
             "licence": "CC BY-SA 4.0 (from the training data)",
@@ -307,6 +310,12 @@ def pack(model: Any, base: Path, out: Path, facts: dict[str, Any]) -> None:
 @click.option("--batch", default=12, show_default=True)
 @click.option("--negatives/--no-negatives", default=True, help="Negative sampling (QuestEval §5.2).")
 @click.option(
+    "--also",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    multiple=True,
+    help="More questions to train on: a SQuAD file, such as `quaestor augment` writes.",
+)
+@click.option(
     "--pack", "pack_only", is_flag=True, help="Only store the last checkpoint as a model, without training on."
 )
 @click.option(
@@ -315,7 +324,7 @@ def pack(model: Any, base: Path, out: Path, facts: dict[str, Any]) -> None:
 @click.option("--most", default=0, help="Evaluate on at most so many questions of each file.")
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, base: Path | None,
-    lr: float, batch: int, negatives: bool, pack_only: bool, evaluate: bool, most: int,
+    lr: float, batch: int, negatives: bool, also: tuple[Path, ...], pack_only: bool, evaluate: bool, most: int,
 ) -> None:  # fmt: skip
     """Train the reader, or say how good it is (--evaluate)."""
     need("torch", "transformers", "safetensors")
@@ -345,10 +354,17 @@ def command(
         if minutes <= 0 and steps <= 0:
             raise UsageError("say how long to train: --minutes or --steps")
         plan = Plan(steps=steps, minutes=minutes, lr=lr, batch=batch, seed=seed, threads=threads)
-        network, tokenizer, run = train(data, base, out, plan, negatives=negatives, resume=resume)
+        network, tokenizer, run = train(data, base, out, plan, negatives=negatives, also=also, resume=resume)
     held = score_file(reader.SpanReader(network, tokenizer, "new", ""), some(corpora(data)[1], most or 100))
     shown = {k: round(held[k], 3) for k in ("n", "em", "f1", "auc")}
     facts = {"steps": run.step, "minutes": round(run.seconds / 60, 1), "examples": run.examples, "seed": seed}
-    how = {"learning rate": lr, "batch": batch, "machine": "2-core CPU machine, no GPU"}
+    shares = ", ".join(f"{kind} {share:g}" for kind, share in NEGATIVES.items())
+    how = {
+        "negatives": f"{shares} per answerable one" if negatives else "none",
+        "generated questions": sum(len(read_squad(file)) for file in also),
+        "learning rate": lr,
+        "batch": batch,
+        "machine": "2-core CPU machine, no GPU",
+    }
     pack(network, base, out, {**facts, **how, "kept-back articles": shown})
     click.echo(f"{out}: {run.step} steps, {run.seconds / 60:.1f} min; kept-back articles: {shown}")
