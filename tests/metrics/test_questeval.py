@@ -15,6 +15,7 @@ from quaestor.metrics.questeval_questions import Candidate, spread
 from quaestor.models.base import ModelSet
 from quaestor.records import Record
 from quaestor.requests import Parsed, Reading, TokenVectors, Word
+from quaestor.text.answers import agreement, f1
 
 
 class Script:
@@ -230,6 +231,23 @@ def test_of_a_long_source_only_the_passages_near_the_question_are_read():
         assert source[slice(*row["other_span"])] == row["answer"]
     assert run("questeval[part=precision,near=0]", "Zoe met Boris .", source, models_=shared).value == 1
     assert shared.loaded["reader"].asked[-1].text == source
+
+
+def test_names_in_lower_case_are_asked_about_as_the_source_writes_them():
+    found = run("questeval[part=precision]", "We met anna and bert .", "Here Anna met Bert .")
+    assert {r["answer"]: r["verdict"] for r in found.evidence["questions"]} == {
+        "We": "missing", "Anna": "supported", "Bert": "supported",
+    }  # fmt: skip
+    places = [r["span"] for r in found.evidence["questions"]]
+    assert ["We met anna and bert ."[slice(*p)] for p in places] == ["We", "anna", "bert"]
+    as_written = run("questeval[part=precision,casing=own]", "We met anna and bert .", "Here Anna met Bert .")
+    assert [r["answer"] for r in as_written.evidence["questions"]] == ["We"]
+
+
+def test_answers_agree_however_their_texts_part_words():
+    assert agreement("44 - year - old", "The 44-year-old") == agreement("U.S.", "US") == 1
+    assert agreement("Anna 's dog", "Anna's dog") == 1 and f1("Anna 's dog", "Anna's dog") < 1
+    assert agreement("Rome", "Oslo") == agreement("", "Oslo") == 0
 
 
 TABLE_4 = (

@@ -12,7 +12,8 @@ from quaestor.metrics.base import Metric, Score, param
 from quaestor.metrics.questeval_questions import Asked, Question, ask, place, read
 from quaestor.records import Record
 from quaestor.requests import Embed, Floats, Importance, Reading, together, whichever
-from quaestor.text.answers import f1
+from quaestor.text.answers import agreement, f1
+from quaestor.text.casing import cased_like
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -80,6 +81,10 @@ class Questioning(Metric):
     points: int = param(32, "most answers asked about in a source, spread evenly over it (0: all)")
     near: int = param(2, "passages of about 80 words of a long text that are read for a question (0: all of it)")
     beams: int = param(1, "questions written for each answer, all of which count (the default asker, cloze, has one)")
+    casing: str = param(
+        "source", "names a summary writes in lower case: asked about as the source writes them, or as they are",
+        ("source", "own"),
+    )  # fmt: skip
     filter: str = param(
         "exact", "round trip: keep a question if its own text gives the answer back, or half of it", CHECKS
     )
@@ -98,13 +103,21 @@ class Questioning(Metric):
             raise Unscored(f"none of {asked.written} questions on the {where} stood the round trip")
         return asked
 
+    def cased(self, summary: str, source: str) -> str:
+        """The summary as it is asked about."""
+        return cased_like(summary, source) if self.casing == "source" else summary
+
     async def read(self, asked: Asked, text: str, direction: str) -> list[Verdict]:
         """What the other text says to each question."""
         readings = await together(*[read(q.question, text, self.near) for q in asked.kept])
         return [
-            Verdict(direction, q, r, f1(r.answer, q.answer.text) if r.answer else 0.0)
+            Verdict(direction, q, r, self.agree(r.answer, q.answer.text) if r.answer else 0.0)
             for q, r in zip(asked.kept, readings, strict=True)
         ]
+
+    def agree(self, answer: str, other: str) -> float:
+        """How well the answers of both texts agree."""
+        return agreement(answer, other)
 
     def explain(self, evidence: Mapping[str, Any]) -> RenderableType:
         """A table for the terminal: what was asked in both directions, both answers, verdicts; the worst first."""
@@ -215,7 +228,7 @@ class QuestEval(Questioning):
         """Equation (1): the summary's questions, answered by the source."""
         if self.part == "recall":
             return 0.0, [], {}
-        asked = await self.asked(summary, "summary")
+        asked = await self.asked(summary if self.form == "code" else self.cased(summary, source), "summary")
         verdicts = await self.read(asked, source, "precision")
         if self.form == "code":
             return *await self.as_code(verdicts), _counts(asked)
@@ -241,6 +254,9 @@ class QuestEval(Questioning):
         if self.form == "code":
             return await replace(self, filter="off").made(text, where, "code")
         return await self.made(text, where)
+
+    def agree(self, answer: str, other: str) -> float:
+        return f1(answer, other) if self.form == "code" else agreement(answer, other)
 
     async def as_code(self, verdicts: Sequence[Verdict]) -> tuple[float, list[Verdict]]:
         """A direction's score in the published code: the plain mean of answerability, BERTScore and F1."""
@@ -316,9 +332,9 @@ class QAGS(Questioning):
 
     async def score(self, record: Record) -> Score:
         summary, source = self.candidate(record), self.text(record, "context")
-        asked = await self.made(summary, "summary")
+        asked = await self.made(self.cased(summary, source), "summary")
         verdicts = [
-            replace(v, agreement=f1(v.reading.answer, v.question.found) if v.reading.answer else 0.0)
+            replace(v, agreement=self.agree(v.reading.answer, v.question.found) if v.reading.answer else 0.0)
             for v in await self.read(asked, source, "precision")
         ]
         evidence = {

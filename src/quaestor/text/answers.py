@@ -27,6 +27,12 @@ def f1(answer: str, gold: str) -> float:
     return 2 * common / (len(said) + len(wanted))
 
 
+def agreement(answer: str, other: str) -> float:
+    """F1 of answers from two texts, which may part words differently ("44-year-old", "44 - year - old"; "U.S.", "US"):
+    marks are left out, as in SQuAD, or part words, whichever agrees better."""
+    return max(f1(answer, other), f1(*(" ".join(re.findall(r"\w+", t)) for t in (answer, other))))
+
+
 def holds(text: str, phrase: str) -> bool:
     """Does the phrase stand in the text, word for word, whatever its case and punctuation?"""
     inside, wanted = (" ".join(re.findall(r"\w+", t.casefold())) for t in (text, phrase))
