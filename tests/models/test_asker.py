@@ -142,6 +142,21 @@ def test_a_text_to_text_weighter_says_how_probable_true_is(t5):
     assert all(0 < p < 1 for p in together)
 
 
+def test_cloze_question_words_go_by_the_answers_head_and_case() -> None:
+    from quaestor.models.cloze import question_word
+
+    asked = {
+        "when": ("last year", "March 20 , 2015", "Tuesday night", "late 1970s"),
+        "what": ("44 - year - old", "two-year deal", "season-long loan spell", "6-1", ""),
+        "how many": ("more than 200 people", "Seven people"),
+        "how much": ("£23million", "20 per cent"),
+        "who": ("League One", "Interstate 30"),
+    }
+    assert {a: question_word(a, "the ") for answers in asked.values() for a in answers} == {
+        a: word for word, answers in asked.items() for a in answers
+    }
+
+
 @pytest.mark.parametrize(
     ("answer", "question"),
     [

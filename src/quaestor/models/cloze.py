@@ -16,30 +16,36 @@ from quaestor.models.base import Model
 from quaestor.text.passages import sentences
 
 NAME = "cloze"
-VERSION = 1
+VERSION = 2
 """Raised when the questions change: part of every cache key."""
 AROUND = 20
 """Words of the sentence kept on each side of the answer."""
-TIMES = re.compile(
-    r"\b(monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|june|july|august|"
-    r"september|october|november|december|yesterday|today|tomorrow|week|month|year|night|morning|season|summer|winter)",
+TIME = re.compile(
+    r"((mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|june|july|august|september|october|november|"
+    r"december|yesterday|today|tomorrow|tonight|(week|month|year|night|morning|season|summer|winter)s?|\d\d\d0s)"
+    r"( \d\d?(st|nd|rd|th)?)?( ?,? \d{4})?",
     re.IGNORECASE,
 )
-COUNTS = re.compile(
-    r"\d|\b(one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million|billion|dozen|hundreds)\b",
+"""A time word, perhaps with day and year after it."""
+NUMBER = re.compile(
+    r"[$£€] ?\d|\d|\b(one|two|three|four|five|six|seven|eight|nine|ten|hundreds?|thousand|million|billion|dozen)\b",
     re.IGNORECASE,
 )
 
 
 def question_word(answer: str, before: str) -> str:
     """What to ask with, as far as the words of the answer and the word before it tell."""
+    first, last = (answer.split() or [""])[0], (answer.split() or [""])[-1]
+    name = first[:1].isupper() and not NUMBER.match(first)
     if re.fullmatch(r"(1[0-9]|20)\d\d", answer.strip()):
         return "what year"
-    if TIMES.search(answer):
+    if TIME.fullmatch(last) or TIME.fullmatch(answer.strip()):
         return "when"
-    if COUNTS.search(answer):
+    if re.search(r"\d ?[-–] ?\d|\w ?- ?[a-z]", answer) and not name:  # a result, an age, a two-year deal
+        return "what"
+    if NUMBER.search(answer) and not name:
         return "how much" if re.search(r"[$£€%]|\bper cent\b", answer) else "how many"
-    if answer[:1].isupper():
+    if name:
         return "what place" if re.search(r"\b(in|at|near|from)( the)?\s*$", before, re.IGNORECASE) else "who"
     return "what"
 
