@@ -148,6 +148,14 @@ def test_resuming_a_finished_run_changes_nothing(tmp_path):
     assert run(source, tmp_path / "out.jsonl", resume=True) == json.loads(json.dumps(first))
 
 
+def test_half_a_surrogate_pair_is_rejected_and_kept_aside(tmp_path):
+    path = make(tmp_path / "in.jsonl", 2)
+    path.write_text(path.read_text() + '{"id": "x", "answer": "lone \\ud800 half", "references": ["a"]}\n')
+    run(path, tmp_path / "out.jsonl", "f1")
+    rejected = (tmp_path / "out.rejects.jsonl").read_text()
+    assert rejected.count("\n") == 1 and "ud800" in rejected and json.loads(rejected)
+
+
 def test_missing_fields_are_rejects_and_bad_texts_are_unscored(tmp_path):
     lines = [
         {"id": "ok", "judge": "answer", "answer": "a b", "references": ["a b"]},

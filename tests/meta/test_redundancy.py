@@ -77,6 +77,10 @@ def test_powered_mean_is_the_rectified_metric_mean() -> None:
         "only 1 outputs have both a rating and a score (at least 5 needed)"
     )
     assert prediction_powered(range(9), [1] * 9).weight == 0.0
+    half_scored = prediction_powered([1] * 6 + [5] * 6, [0.1, 0.2, 0.1, 0.2, 0.1, 0.2] + [None] * 6)
+    assert half_scored.alone == 3.0 and half_scored.rated == 6 and half_scored.weight == 0.0
+    with pytest.raises(UsageError, match="plain lists of numbers"):
+        prediction_powered(["a"] * 6, [1] * 6)
     with pytest.raises(UsageError, match="one of each per output"):
         prediction_powered([1, 2], [1])
 

@@ -125,7 +125,7 @@ def test_code_form_is_the_plain_mean_of_three_and_of_both_directions():
     assert run("questeval[form=code]", SUMMARY, SOURCE).value == pytest.approx((precision + recall) / 2, abs=1e-6)
     exact_reference = run("questeval[form=code,against=both]", SUMMARY, SOURCE, [SUMMARY])
     assert exact_reference.value == run("questeval[form=code]", SUMMARY, SUMMARY).value
-    assert exact_reference.evidence["against"] == 1
+    assert exact_reference.evidence["against"] == "reference 1"
 
 
 def test_code_form_looks_at_five_sentences_and_keeps_duplicates():
@@ -247,7 +247,19 @@ def test_names_in_lower_case_are_asked_about_as_the_source_writes_them():
 def test_answers_agree_however_their_texts_part_words():
     assert agreement("44 - year - old", "The 44-year-old") == agreement("U.S.", "US") == 1
     assert agreement("Anna 's dog", "Anna's dog") == 1 and f1("Anna 's dog", "Anna's dog") < 1
+    assert agreement("Jose\u0301", "Jos\u00e9") == 1
     assert agreement("Rome", "Oslo") == agreement("", "Oslo") == 0
+
+
+def test_evidence_says_which_text_won_and_what_each_text_gave():
+    texts = ["", "Anna met Boris .", "Carl left ."]
+    best = run("questeval[against=both,weights=uniform]", SUMMARY, SOURCE, texts)
+    assert best.evidence["against"] == "reference 2"
+    assert set(best.evidence["texts"]) == {"source", "reference 2", "reference 3"}
+    assert best.evidence["texts"]["reference 2"]["score"] == best.value
+    mean = run("questeval[against=both,weights=uniform,join=mean]", SUMMARY, SOURCE, texts)
+    assert mean.value == pytest.approx(np.mean([t["score"] for t in mean.evidence["texts"].values()]))
+    assert "precision" not in mean.evidence and run("questeval", SUMMARY, SOURCE).evidence["against"] == "source"
 
 
 TABLE_4 = (

@@ -101,6 +101,15 @@ def test_command_trains_packs_and_refuses(base: Path, tmp_path: Path) -> None:
     assert "bert.embeddings.word_embeddings.weight" not in moved and len(digest) == 64
     with pytest.raises(UsageError, match="--minutes or --steps"):
         CliRunner().invoke(command, run, catch_exceptions=False)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    at_empty = [*run[:-1], str(empty)]
+    with pytest.raises(UsageError, match="is no model for this role"):
+        CliRunner().invoke(command, [*at_empty, "--evaluate"], catch_exceptions=False)
+    with pytest.raises(UsageError, match="holds no checkpoint"):
+        CliRunner().invoke(command, [*at_empty, "--pack"], catch_exceptions=False)
+    for wrong in (["--batch", "0"], ["--lr", "-1"], ["--threads", "0"], ["--steps", "-1"]):
+        assert CliRunner().invoke(command, [*run, *wrong]).exit_code == 2
 
 
 def _build(folder: Path, settings: Any) -> Any:

@@ -88,7 +88,10 @@ class Journal:
 
     @staticmethod
     def _write(file: BinaryIO, lines: Sequence[dict[str, Any]]) -> None:
-        file.write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode())
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        file.write(
+            text.encode(errors="backslashreplace")
+        )  # half a character pair of a bad line becomes its JSON escape
         file.flush()
 
     def close(self) -> None:

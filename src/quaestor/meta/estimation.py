@@ -31,7 +31,7 @@ class Estimate(NamedTuple):
     weight: float
     """Lambda: how much of the metric is used; 0 is the ratings alone."""
     alone: float | None
-    """The mean of the ratings alone, with its interval"""
+    """The mean of all ratings, those of outputs without a score too, with its interval"""
     alone_low: float | None
     alone_high: float | None
     worth: float | None
@@ -49,6 +49,7 @@ def prediction_powered(human: Any, scores: Any, *, weight: float | None = None, 
     y, f = _numbers(human), _numbers(scores)
     if y.shape != f.shape:
         raise UsageError(f"{len(y)} ratings and {len(f)} scores: give one of each per output, None where not rated")
+    alone = y[np.isfinite(y)]
     usable = np.isfinite(f)
     y, f = y[usable], f[usable]
     rated = np.isfinite(y)
@@ -58,7 +59,7 @@ def prediction_powered(human: Any, scores: Any, *, weight: float | None = None, 
         return Estimate(None, None, None, n, total, 0.0, None, None, None, None, reason)
     own, seen = y[rated], f[rated]
     spread = float(((seen - seen.mean()) ** 2).sum())
-    flat = spread <= 1e-12 * max(1.0, float(np.abs(seen).max()) ** 2)
+    flat = spread <= 1e-12 * max(1.0, float(np.abs(seen).max()) ** 2) or float(np.ptp(own)) == 0
     tuned = weight is None
     slope = 0.0 if flat else float(((seen - seen.mean()) * own).sum() / spread)
     used = slope if weight is None else weight
@@ -66,11 +67,11 @@ def prediction_powered(human: Any, scores: Any, *, weight: float | None = None, 
     value = float(own.mean() + used * shift)
     rest = own - used * seen
     variance = _variance(rest, used, seen, f, shift, spread, tuned and not flat)
-    plain = float(own.var(ddof=1)) / n
+    plain = float(alone.var(ddof=1)) / len(alone)
     low, high = _limits(value, variance, n - (2 if tuned and not flat else 1), level)
-    alone_low, alone_high = _limits(float(own.mean()), plain, n - 1, level)
+    alone_low, alone_high = _limits(float(alone.mean()), plain, len(alone) - 1, level)
     worth = plain / variance if variance > 0 else None
-    return Estimate(value, low, high, n, total, used, float(own.mean()), alone_low, alone_high, worth, None)
+    return Estimate(value, low, high, n, total, used, float(alone.mean()), alone_low, alone_high, worth, None)
 
 
 def _variance(rest: Array, used: float, seen: Array, f: Array, shift: float, spread: float, tuned: bool) -> float:
@@ -129,8 +130,8 @@ def ratings_needed(
     the same item (0 if they are rated on different items). Normal approximation, two-sided."""
     from scipy.stats import norm
 
-    if difference <= 0 or deviation <= 0:
-        raise UsageError("difference and deviation must be greater than 0")
+    if not (0 < difference < math.inf and 0 < deviation < math.inf):
+        raise UsageError("difference and deviation must be numbers greater than 0")
     if not (-1 < correlation < 1 and -1 < same_items < 1 and 0 < power < 1 and 0 < alpha < 1):
         raise UsageError("correlation and same_items lie between -1 and 1, power and alpha between 0 and 1")
     reach = float(norm.ppf(1 - alpha / 2) + norm.ppf(power))
@@ -148,7 +149,10 @@ def ratings_needed(
 
 
 def _numbers(values: Any) -> Array:
-    column = np.array([math.nan if v is None else v for v in values], dtype=np.float64)
+    try:
+        column = np.array([math.nan if v is None else v for v in values], dtype=np.float64)
+    except (TypeError, ValueError):
+        column = np.empty((0, 0))
     if column.ndim != 1:
         raise UsageError("ratings and scores must be plain lists of numbers")
     return column

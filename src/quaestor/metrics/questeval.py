@@ -187,16 +187,24 @@ class QuestEval(Questioning):
 
     async def score(self, record: Record) -> Score:
         summary = self.candidate(record)
-        texts: list[str] = []
+        texts: list[tuple[str, str]] = []
         if self.against != "references":
-            texts.append(self.text(record, "context"))
+            texts.append(("source", self.text(record, "context")))
         if self.against != "source":
-            texts += self.given_references(record)
-        places, scores = await whichever(*[self.compare(summary, text) for text in texts])
+            usable = self.given_references(record)
+            texts += [(f"reference {i}", r) for i, r in enumerate(record.references, 1) if r in usable]
+        places, scores = await whichever(*[self.compare(summary, text) for _, text in texts])
         best = max(range(len(scores)), key=lambda i: (scores[i].value, -i))
-        evidence = {**scores[best].evidence, "against": places[best]}
-        if self.join == "max" or len(scores) == 1:
+        evidence = {**scores[best].evidence, "against": texts[places[best]][0]}
+        if len(scores) == 1:
             return replace(scores[best], evidence=evidence)
+        evidence["texts"] = {
+            texts[at][0]: {"score": s.value, **{k: s.evidence[k] for k in ("precision", "recall")}}
+            for at, s in zip(places, scores, strict=True)
+        }
+        if self.join == "max":
+            return replace(scores[best], evidence=evidence)
+        del evidence["precision"], evidence["recall"]  # of one text: they do not make up the mean
         return Score(sum(s.value for s in scores) / len(scores), evidence)
 
     async def compare(self, summary: str, source: str) -> Score:

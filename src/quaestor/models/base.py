@@ -56,6 +56,18 @@ class ModelChoice:
     """Whether a missing model may be fetched now."""
 
 
+def load_model(choice: ModelChoice) -> Model:
+    """The model that plays a role; UsageError names a folder or hub model that cannot play it."""
+    try:
+        found: Model = import_module(f"quaestor.models.{choice.role}").load(choice)
+        return found
+    except (OSError, ValueError, KeyError, RuntimeError) as problem:
+        if choice.name is None:
+            raise
+        why = (str(problem).strip() or type(problem).__name__).splitlines()[0]
+        raise UsageError(f"--model {choice.role}={choice.name}: is no model for this role ({why})") from problem
+
+
 @dataclass
 class ModelSet:
     """The models of a run, loaded when first asked; `models[role]` is a Model."""
@@ -82,7 +94,7 @@ class ModelSet:
 
             return self.loaded.setdefault(role, Baselines(self))
         if role not in self.loaded:
-            self.loaded[role] = import_module(f"quaestor.models.{role}").load(self.choice(role))
+            self.loaded[role] = load_model(self.choice(role))
         return self.loaded[role]
 
     def fingerprint(self, role: str) -> str:

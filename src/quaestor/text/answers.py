@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 
 from quaestor.text.tokens import words_squad
@@ -29,8 +30,9 @@ def f1(answer: str, gold: str) -> float:
 
 def agreement(answer: str, other: str) -> float:
     """F1 of answers from two texts, which may part words differently ("44-year-old", "44 - year - old"; "U.S.", "US"):
-    marks are left out, as in SQuAD, or part words, whichever agrees better."""
-    return max(f1(answer, other), f1(*(" ".join(re.findall(r"\w+", t)) for t in (answer, other))))
+    marks are left out, as in SQuAD, or part words, whichever agrees better. é is é, in one character or two."""
+    one, two = (unicodedata.normalize("NFKC", t) for t in (answer, other))
+    return max(f1(one, two), f1(*(" ".join(re.findall(r"\w+", t)) for t in (one, two))))
 
 
 def holds(text: str, phrase: str) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 
 from quaestor.errors import UsageError
 from quaestor.models.asker import passage_ids, target_ids, wish_ids
-from quaestor.models.base import ModelChoice
+from quaestor.models.base import ModelChoice, load_model
 from quaestor.models.checkpoints import find, need
 from quaestor.models.shipped import save_shipped
 from quaestor.text.passages import passage_of, passages
@@ -154,14 +154,26 @@ def _train_on(data: Path, base: Path, out: Path, spec: str, steps: int, seed: in
 @click.command()
 @train_options
 @click.option("--base", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Folder of the base model.")
-@click.option("--lr", default=6e-4, show_default=True)
-@click.option("--batch", default=2, show_default=True, help="Passages per step, each with up to 8 questions.")
+@click.option("--lr", type=click.FloatRange(0, min_open=True), default=6e-4, show_default=True)
+@click.option(
+    "--batch",
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    help="Passages per step, each with up to 8 questions.",
+)
 @click.option(
     "--pack", "pack_only", is_flag=True, help="Only store the last checkpoint as a model, without training on."
 )
 @click.option("--evaluate", is_flag=True, help="Only print how good the asker in --out (or the shipped one) is.")
-@click.option("--most", default=300, show_default=True, help="Evaluate on about this many questions of each file.")
-@click.option("--show", default=0, help="With --evaluate: also print so many of its questions.")
+@click.option(
+    "--most",
+    type=click.IntRange(0),
+    default=300,
+    show_default=True,
+    help="Evaluate on about this many questions of each file.",
+)
+@click.option("--show", type=click.IntRange(0), default=0, help="With --evaluate: also print so many of its questions.")
 @click.option("--reward", metavar="SPEC", help="Train on from the shipped asker with a metric as reward, for --steps.")
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, base: Path | None,
@@ -173,11 +185,11 @@ def command(
 
     torch.set_num_threads(threads)
     if evaluate:
-        from quaestor.models import asker, reader
+        from quaestor.models import asker
         from quaestor.train.asker_scores import report
 
-        model = asker.load(ModelChoice("asker", str(out) if out else asker.TRAINED))
-        click.echo(report(model, reader.load(ModelChoice("reader")), data, most, show, seed))
+        model = load_model(ModelChoice("asker", str(out) if out else asker.TRAINED))
+        click.echo(report(model, load_model(ModelChoice("reader")), data, most, show, seed))
         return
     if out is None:
         raise UsageError("--out names the folder for checkpoints and the model")

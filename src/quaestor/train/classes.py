@@ -199,8 +199,8 @@ def ask(model: QuestionClasses, items: Sequence[Labelled]) -> list[QuestionClass
     "--base", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Folder of the base encoder."
 )
 @click.option("--epochs", default=8.0, show_default=True, help="Passes over the questions, unless --steps is given.")
-@click.option("--lr", default=2e-4, show_default=True)
-@click.option("--batch", default=32, show_default=True)
+@click.option("--lr", type=click.FloatRange(0, min_open=True), default=2e-4, show_default=True)
+@click.option("--batch", type=click.IntRange(1), default=32, show_default=True)
 @click.option(
     "--refit/--no-refit", default=True, show_default=True, help="Train again on all questions, and store that."
 )

@@ -33,7 +33,9 @@ def read_squad(path: Path) -> list[Example]:
     """Examples of a SQuAD v1.1 or v2 file."""
     try:
         articles = json.loads(path.read_text(encoding="utf-8"))["data"]
-    except (OSError, ValueError, KeyError, TypeError) as problem:
+    except OSError as problem:
+        raise UsageError(f"{path}: cannot be read ({problem.strerror})") from None
+    except (ValueError, KeyError, TypeError) as problem:
         raise UsageError(f"{path}: not a SQuAD file ({problem})") from None
     found: list[Example] = []
     for number, article in enumerate(articles):

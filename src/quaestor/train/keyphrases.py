@@ -180,8 +180,8 @@ def pack(network: Any, base: Path, out: Path, stored: str, facts: dict[str, Any]
     "--file", "more", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Train on this file too: SQuAD JSON or records (.jsonl) with context, question and answer.",
 )  # fmt: skip
-@click.option("--lr", default=1.5e-4, show_default=True)
-@click.option("--batch", default=16, show_default=True)
+@click.option("--lr", type=click.FloatRange(0, min_open=True), default=1.5e-4, show_default=True)
+@click.option("--batch", type=click.IntRange(1), default=16, show_default=True)
 @click.option("--stored", type=click.Choice(["int8", "fp16"]), default="int8", show_default=True)
 @click.option("--pack", "pack_only", is_flag=True, help="Only store the last checkpoint, without training on.")
 @click.option("--evaluate", is_flag=True, help="Only print how good the model in --out (or the shipped one) is.")

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
+from quaestor.errors import UsageError
+
 if TYPE_CHECKING:
     import torch
 
@@ -207,6 +209,8 @@ def load_checkpoint(
     import torch
     from safetensors import safe_open
 
+    if not (folder / "checkpoint.safetensors").exists():
+        raise UsageError(f"{folder}: holds no checkpoint")
     with safe_open(folder / "checkpoint.safetensors", framework="pt") as stored, torch.no_grad():
         run = Run(**json.loads(stored.metadata()["run"]))
         keys = set(stored.keys())

@@ -13,10 +13,13 @@ def train_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """--data, --out, --minutes, --steps, --seed, --threads, --resume."""
     for option in (
         click.option("--resume", is_flag=True, help="Go on from the last checkpoint in --out."),
-        click.option("--threads", default=1, show_default=True, help="Processor threads."),
+        click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Processor threads."),
         click.option("--seed", type=click.IntRange(0), default=7, show_default=True),
-        click.option("--steps", default=0, help="Stop after this many steps."),
-        click.option("--minutes", default=0.0, help="Stop after so many minutes; the learning rate ends at 0."),
+        click.option("--steps", type=click.IntRange(0), default=0, help="Stop after this many steps."),
+        click.option(
+            "--minutes", type=click.FloatRange(0), default=0.0,
+            help="Stop after so many minutes; the learning rate ends at 0.",
+        ),
         click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="For checkpoints and the model."),
         click.option(
             "--data", type=click.Path(exists=True, file_okay=False, path_type=Path), required=True,

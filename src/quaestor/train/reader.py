@@ -19,7 +19,7 @@ import click
 import numpy as np
 
 from quaestor.errors import UsageError
-from quaestor.models.base import ModelChoice
+from quaestor.models.base import ModelChoice, load_model
 from quaestor.models.checkpoints import find, need
 from quaestor.models.cloze import ClozeAsker
 from quaestor.models.shipped import save_shipped
@@ -306,8 +306,8 @@ def pack(model: Any, base: Path, out: Path, facts: dict[str, Any]) -> None:
 @click.option(
     "--base", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Folder of the base encoder."
 )
-@click.option("--lr", default=1.5e-4, show_default=True)
-@click.option("--batch", default=12, show_default=True)
+@click.option("--lr", type=click.FloatRange(0, min_open=True), default=1.5e-4, show_default=True)
+@click.option("--batch", type=click.IntRange(1), default=12, show_default=True)
 @click.option("--negatives/--no-negatives", default=True, help="Negative sampling (QuestEval §5.2).")
 @click.option(
     "--also",
@@ -321,7 +321,7 @@ def pack(model: Any, base: Path, out: Path, facts: dict[str, Any]) -> None:
 @click.option(
     "--evaluate", "evaluate", is_flag=True, help="Only print how good the reader in --out (or the shipped) is."
 )
-@click.option("--most", default=0, help="Evaluate on at most so many questions of each file.")
+@click.option("--most", type=click.IntRange(0), default=0, help="Evaluate on at most so many questions of each file.")
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, base: Path | None,
     lr: float, batch: int, negatives: bool, also: tuple[Path, ...], pack_only: bool, evaluate: bool, most: int,
@@ -335,7 +335,7 @@ def command(
 
     torch.set_num_threads(threads)
     if evaluate:
-        model = reader.load(ModelChoice("reader", str(out) if out else None))
+        model = load_model(ModelChoice("reader", str(out) if out else None))
         click.echo(HEADER)
         card = json.loads((out / "card.json").read_text()) if out and (out / "card.json").exists() else {}
         for file, row in score_files(model, data, most):

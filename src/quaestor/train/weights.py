@@ -112,7 +112,9 @@ def judged(labels: list[Label], folds: int, seed: int) -> dict[str, float]:
 
 @click.command()
 @train_options
-@click.option("--questions", default=12, show_default=True, help="Questions per article, spread over it.")
+@click.option(
+    "--questions", type=click.IntRange(1), default=12, show_default=True, help="Questions per article, spread over it."
+)
 @click.option("--asker", default=None, help="Asker to make the questions with (folder or hub name).")
 @click.option("--reader", default=None, help="Reader to label them with (folder or hub name).")
 def command(
