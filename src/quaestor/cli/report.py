@@ -23,7 +23,9 @@ def command(run: Path, out: Path, records: Path | None, draws: int, seed: int) -
     loaded = load_run(run, records)
     out.write_text(build(loaded, draws, seed), encoding="utf-8")
     click.echo(f"{out}: {len(loaded.lines)} records, {len(loaded.specs)} metrics")
-    if not loaded.records:
+    for warning in loaded.warnings:
+        click.echo(f"quaestor: {warning}", err=True)
+    if not loaded.records and not loaded.warnings:
         click.echo(
             "quaestor: the record file was not found, so texts and systems are left out: give --records", err=True
         )

@@ -113,20 +113,39 @@ def _interval(
 
 
 def table(found: Sequence[Area], markdown: bool = False) -> str:
-    """Metrics × kinds of negative: AUC [interval], best metric over all kinds first."""
+    """Metrics × kinds of negative: AUC [interval], best metric over all kinds first.
+
+    The number of negatives stands in the head of a column, or in its cells when the metrics differ in it.
+    """
     kinds = list(dict.fromkeys(area.kind for area in found))
-    cells = {(a.metric, a.kind): f"{a.auc:.3f} [{a.low:.3f}, {a.high:.3f}]" for a in found}
+    counts = {kind: {a.negatives for a in found if a.kind == kind} for kind in kinds}
+    cells = {
+        (a.metric, a.kind): f"{a.auc:.3f} [{a.low:.3f}, {a.high:.3f}]"
+        + (f" n={a.negatives}" if len(counts[a.kind]) > 1 else "")
+        for a in found
+    }
     whole = {a.metric: a.auc for a in found if a.kind == "all"}
     names = sorted({a.metric for a in found}, key=lambda name: -whole.get(name, 0.0))
-    counts = {a.kind: f"{a.negatives}" for a in found}
-    rows = [["metric", *(f"{kind} (n={counts[kind]})" for kind in kinds)]]
+    rows = [["metric", *(f"{kind} (n={max(n)})" if len(n) == 1 else kind for kind, n in counts.items())]]
     rows += [[name, *(cells.get((name, kind), "–") for kind in kinds)] for name in names]
-    positives = max(area.positives for area in found)
-    note = f"AUC with 95 % bootstrap interval over originals; {positives} positives; n: negatives of each kind."
+    notes = _notes(found, names)
     if markdown:
         lines = ["| " + " | ".join(row) + " |" for row in rows]
-        return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:], "", note])
+        return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:], "", *notes])
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join(
-        ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows] + [note]
-    )
+    return "\n".join(["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows] + notes)
+
+
+def _notes(found: Sequence[Area], names: Sequence[str]) -> list[str]:
+    """What the numbers are and, in a line, how many records each metric left out."""
+    whole = {a.metric: a for a in found if a.kind == "all"}
+    positives = {a.positives for a in found}
+    same = len(positives) == 1
+    n = str(max(positives)) if same else f"{min(positives)}–{max(positives)}"
+    notes = [f"AUC with 95 % bootstrap interval over originals; {n} positives; n: negatives of each kind."]
+    left = [
+        f"{name} {whole[name].left_out}" + ("" if same else f" ({whole[name].positives} positives kept)")
+        for name in names
+        if name in whole and whole[name].left_out
+    ]
+    return [*notes, f"Records left out because the metric has no score of them: {', '.join(left)}."] if left else notes

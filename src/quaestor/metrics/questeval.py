@@ -160,7 +160,8 @@ class QuestEval(Questioning):
     kept. Precision = mean of F1(answer in the source, answer in the summary) over the summary's questions (1). Recall =
     Σ W(q) (1 − P(unanswerable | summary, q)) / Σ W(q) over the source's questions (2). The score is their harmonic mean
     (§4.3). form=code is QuestEval 0.2.4: answers of the first five sentences, no round trip, each direction the mean of
-    answerability, BERTScore and F1, the score the mean of both directions.
+    answerability, BERTScore and F1, the score the mean of both directions. Outside that form F1 does not mind how the
+    two texts part words ("44 - year - old", "44-year-old").
     """
 
     name: ClassVar[str] = "questeval"

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from quaestor.engine.journal import beside
 from quaestor.errors import UsageError
 from quaestor.meta.judgements import score_lines
-from quaestor.records import Record, read
+from quaestor.records import Record, Reject, read
+
+BAD_SHOWN = 5
+"""Bad lines of the record file that are told one by one."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,8 @@ class Run:
     lines: Sequence[dict[str, Any]]
     meta: dict[str, Any]
     records: dict[tuple[str, str | None], Record]
+    warnings: Sequence[str] = ()
+    """What was wrong with the record file, a line each."""
 
     @property
     def specs(self) -> list[str]:
@@ -40,8 +45,30 @@ def load_run(path: Path, records: Path | None = None) -> Run:
         raise UsageError(f"{path}: no scores in it")
     meta = _meta(beside(path, ".meta.json"))
     source = records or Path(meta.get("path", ""))
-    found = {(r.id, r.system): r for r in read(source) if isinstance(r, Record)} if source.is_file() else {}
-    return Run(path.name, lines, meta, found)
+    if not source.is_file():
+        return Run(path.name, lines, meta, {})
+    items = list(read(source))
+    found = {(r.id, r.system): r for r in items if isinstance(r, Record)}
+    warnings = _bad_lines(source, [item for item in items if isinstance(item, Reject)])
+    run = Run(path.name, lines, meta, found, warnings)
+    missing = sum(run.record(line) is None for line in lines)
+    if not missing:
+        return run
+    if missing < len(lines):
+        return replace(run, warnings=[*warnings, f"{source}: {missing} of {len(lines)} scored records are not in it"])
+    told = f"{source}: no record of {path} is in it"
+    if not found and warnings:
+        told = f"{warnings[0]} (and no other line is a record)"
+    if records is not None:
+        raise UsageError(told if not found else f"{told}: give the file that was scored")
+    return replace(run, warnings=[*warnings, f"{told}, so texts and systems are left out: give --records"])
+
+
+def _bad_lines(path: Path, rejects: Sequence[Reject]) -> list[str]:
+    """The lines of a record file that are no records: the first few, and how many more there are."""
+    told = [f"{path}:{reject.line}: {reject.reason}" for reject in rejects[:BAD_SHOWN]]
+    more = len(rejects) - len(told)
+    return [*told, f"{path}: {more} more lines are no records"] if more else told
 
 
 def _meta(path: Path) -> dict[str, Any]:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from html import escape
 
 STYLE = """
-:root{--ink:#1d2129;--soft:#5c6470;--paper:#fff;--panel:#f5f6f8;--rule:#d9dde3;--mark:#1f5fbf;--warm:#c2410c}
+:root{--ink:#1d2129;--soft:#5c6470;--paper:#fff;--panel:#f5f6f8;--rule:#d9dde3;--mark:#1f5fbf;--warm:#c2410c;
+--on-pale:#000;--on-middle:#000;--on-full:#fff}
 @media (prefers-color-scheme:dark){:root{--ink:#e8eaee;--soft:#a2abb8;--paper:#14171c;--panel:#1d222a;--rule:#343b46;
---mark:#7fb0ff;--warm:#ff9d6b}}
+--mark:#7fb0ff;--warm:#ff9d6b;--on-pale:#fff;--on-middle:#000;--on-full:#000}}
 *{box-sizing:border-box}
 body{margin:0 auto;padding:1.2rem;max-width:68rem;background:var(--paper);color:var(--ink);
 font:16px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}
@@ -28,6 +29,7 @@ svg .grid{stroke:var(--rule)}svg .axis{stroke:var(--soft)}svg .interval{stroke:v
 svg .mark{fill:var(--mark)}svg .point{fill:var(--mark);fill-opacity:.35}svg .fit{stroke:var(--warm);stroke-width:2}
 svg .box{fill:var(--mark);fill-opacity:.25;stroke:var(--mark)}svg .median{stroke:var(--warm);stroke-width:2.5}
 svg .cell-plus{fill:var(--mark)}svg .cell-minus{fill:var(--warm)}svg .cell-none{fill:var(--panel)}
+svg .on-pale{fill:var(--on-pale)}svg .on-middle{fill:var(--on-middle)}svg .on-full{fill:var(--on-full)}
 details{background:var(--panel);border:1px solid var(--rule);border-radius:.4rem;padding:.5rem .8rem;margin:.5rem 0}
 summary{cursor:pointer}pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:.8rem}
 .text{white-space:pre-wrap;overflow-wrap:anywhere}
@@ -35,7 +37,8 @@ summary{cursor:pointer}pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size
 mark{background:color-mix(in srgb,var(--mark) 28%,transparent);color:inherit}
 mark.bad{background:color-mix(in srgb,var(--warm) 40%,transparent)}
 .supported{color:var(--mark)}.contradicted,.missing{color:var(--warm)}
-@media print{body{max-width:none;padding:0}details{break-inside:avoid}details>*{display:block}nav{display:none}}
+@media print{body{max-width:none;padding:0}details{break-inside:avoid}details>*{display:block}nav{display:none}
+details::details-content{content-visibility:visible;block-size:auto}}
 """
 
 

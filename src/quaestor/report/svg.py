@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+MIDDLE, FULL = 0.6, 0.87
+"""How strong a cell's colour must be for the ink to change: from the first in the dark scheme, the second in the light."""
 
 
 class Axis:
@@ -36,18 +38,32 @@ def text(x: float, y: float, words: str, anchor: str = "start", kind: str = "") 
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{kind}">{escape(words)}</text>'
 
 
+def label(x: float, y: float, name: str, room: int, anchor: str = "start", kind: str = "") -> str:
+    """A name cut in the middle to `room` characters; the whole name shows under the pointer."""
+    words = text(x, y, shortened(name, room), anchor, kind)
+    return words.replace(">", f"><title>{escape(name)}</title>", 1)
+
+
+def shortened(name: str, room: int) -> str:
+    """A name of at most `room` characters: its beginning and end, because variants of a metric begin alike."""
+    if len(name) <= room:
+        return name
+    end = (room - 1) // 2
+    return f"{name[: room - 1 - end]}…{name[-end:]}"
+
+
 def line(x1: float, y1: float, x2: float, y2: float, kind: str = "axis") -> str:
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{kind}"/>'
 
 
-def drawing(width: float, height: float, label: str, parts: Sequence[str]) -> str:
+def drawing(width: float, height: float, about: str, parts: Sequence[str]) -> str:
     return (
-        f'<svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escape(label, quote=True)}" '
+        f'<svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escape(about, quote=True)}" '
         f'style="max-width:{width:.0f}px">{"".join(parts)}</svg>'
     )
 
 
-def bars(rows: Sequence[tuple[str, float, float, float]], label: str) -> str:
+def bars(rows: Sequence[tuple[str, float, float, float]], about: str) -> str:
     """Points with intervals, one row each: (name, value, low, high)."""
     left, width, step = 190.0, 640.0, 22.0
     low, high = min(min(r[2] for r in rows), 0.0), max(r[3] for r in rows)
@@ -56,15 +72,14 @@ def bars(rows: Sequence[tuple[str, float, float, float]], label: str) -> str:
     parts = [line(x(t), 4, x(t), height - 22, "grid") + text(x(t), height - 8, f"{t:g}", "middle") for t in x.ticks()]
     for i, (name, value, lo, hi) in enumerate(rows):
         y = step * i + 16
-        shown = name if len(name) <= 28 else name[:27] + "…"
-        parts.append(text(left - 8, y + 4, shown, "end"))
+        parts.append(label(left - 8, y + 4, name, 28, "end"))
         parts.append(line(x(lo), y, x(hi), y, "interval"))
         parts.append(f'<circle cx="{x(value):.1f}" cy="{y:.1f}" r="4" class="mark"/>')
         parts.append(text(width - 4, y + 4, f"{value:.3f}", "end"))
-    return drawing(width, height, label, parts)
+    return drawing(width, height, about, parts)
 
 
-def boxes(groups: Sequence[tuple[str, Array]], label: str) -> str:
+def boxes(groups: Sequence[tuple[str, Array]], about: str) -> str:
     """Box plots: quartiles, median, whiskers at the 5th and 95th percentile, one box per group."""
     width, height, bottom = max(260.0, 56.0 * len(groups) + 60), 220.0, 180.0
     everything = np.concatenate([values for _, values in groups])
@@ -79,7 +94,7 @@ def boxes(groups: Sequence[tuple[str, Array]], label: str) -> str:
         )
         parts.append(line(x - 16, y(q50), x + 16, y(q50), "median"))
         parts += [text(x, bottom + 18, name, "middle"), text(x, bottom + 33, f"n={len(values)}", "middle", "small")]
-    return drawing(width, height, label, parts)
+    return drawing(width, height, about, parts)
 
 
 def scatter(x_values: Array, y_values: Array, x_name: str, y_name: str) -> str:
@@ -103,31 +118,29 @@ def scatter(x_values: Array, y_values: Array, x_name: str, y_name: str) -> str:
     return drawing(width, height, f"{y_name} against {x_name}", parts)
 
 
-def heat_map(rows: Sequence[str], columns: Sequence[str], values: Array, label: str) -> str:
+def heat_map(rows: Sequence[str], columns: Sequence[str], values: Array, about: str) -> str:
     """A grid of correlations from -1 to 1: colour and number in each cell."""
     cell, left, top = 46.0, 190.0, 110.0
-    width, height = left + cell * len(columns) + 40, top + 24.0 * len(rows) + 6
+    width, height = left + cell * len(columns) + 64, top + 24.0 * len(rows) + 6
     parts = []
     for j, name in enumerate(columns):
         x = left + cell * (j + 0.5)
-        parts.append(
-            f'<g transform="translate({x:.1f},{top - 6:.1f}) rotate(-45)">{text(0, 0, name[:20], "start")}</g>'
-        )
+        parts.append(f'<g transform="translate({x:.1f},{top - 6:.1f}) rotate(-45)">{label(0, 0, name, 20)}</g>')
     for i, name in enumerate(rows):
         y = top + 24.0 * i
-        parts.append(text(left - 8, y + 16, name if len(name) <= 28 else name[:27] + "…", "end"))
+        parts.append(label(left - 8, y + 16, name, 28, "end"))
         for j in range(len(columns)):
             value = float(values[i, j])
             at = f'x="{left + cell * j:.1f}" y="{y:.1f}" width="{cell - 2:.1f}" height="22"'
             if np.isnan(value):
                 parts.append(f'<rect {at} class="cell-none"/>')
                 continue
-            side = "plus" if value >= 0 else "minus"
-            parts.append(f'<rect {at} class="cell-{side}" fill-opacity="{min(abs(value), 1):.2f}"/>')
-            parts.append(
-                text(left + cell * (j + 0.5) - 1, y + 15, f"{value:.2f}".replace("0.", "."), "middle", "small")
-            )
-    return drawing(width, height, label, parts)
+            side, strength = "plus" if value >= 0 else "minus", min(abs(value), 1)
+            ink = "on-full" if strength >= FULL else "on-middle" if strength >= MIDDLE else "on-pale"
+            parts.append(f'<rect {at} class="cell-{side}" fill-opacity="{strength:.2f}"/>')
+            shown = f"{value:.2f}".replace("0.", ".")
+            parts.append(text(left + cell * (j + 0.5) - 1, y + 15, shown, "middle", f"small {ink}"))
+    return drawing(width, height, about, parts)
 
 
 def curve(names: Sequence[str], values: Sequence[float], y_name: str) -> str:
@@ -144,7 +157,7 @@ def curve(names: Sequence[str], values: Sequence[float], y_name: str) -> str:
             f'<circle cx="{a:.1f}" cy="{b:.1f}" r="4" class="mark"/>',
             text(a, b - 8, f"{value:.3f}", "middle", "small"),
         ]
-        named = text(0, 0, name[:18], "start", "small")
+        named = label(0, 0, name, 18, "start", "small")
         parts.append(f'<g transform="translate({a:.1f},{height - 46:.1f}) rotate(20)">{named}</g>')
     parts.append(text(50, 10, y_name, "start", "small"))
     return drawing(width, height, y_name, parts)

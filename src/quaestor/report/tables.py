@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from quaestor.errors import QuaestorError
+from quaestor.errors import QuaestorError, Unscored
+from quaestor.metrics.base import Metric, Score
+from quaestor.records import Record
 from quaestor.report import Run, svg
 from quaestor.report.page import note, section, table
+
+INTERVAL = "95 % interval"
 
 
 def overview(run: Run) -> tuple[str, str]:
@@ -29,7 +33,7 @@ def overview(run: Run) -> tuple[str, str]:
         corpus = (told or {}).get("corpus")
         shown = "–" if corpus is None else f"{corpus:.4f}"
         rows.append([escape(spec), f"{values.mean():.4f}", interval, shown, str(len(values)), str(missing)])
-    head = ("metric", "mean", "95 % interval", "corpus score", "n", "unscored")
+    head = ("metric", "mean", INTERVAL, "corpus score", "n", "unscored")
     reasons = _reasons(run)
     return section("Scores", table(head, rows), note("Intervals: t interval of the mean over records."), reasons)
 
@@ -46,12 +50,30 @@ def _reasons(run: Run) -> str:
     return f"<details><summary>Why records are unscored</summary>{body}</details>"
 
 
+@dataclass(frozen=True)
+class Column(Metric):
+    """A column of scores made earlier, whether or not its metric is known here."""
+
+    title: str
+
+    def spec(self, full: bool = False) -> str:
+        return self.title
+
+    async def score(self, record: Record) -> Score:
+        raise Unscored("scored already")
+
+
+class LowerColumn(Column):
+    """A column in which less is better."""
+
+    higher_is_better: ClassVar[bool] = False
+
+
 def systems(run: Run, draws: int, seed: int) -> Iterator[tuple[str, str]]:
     """Systems side by side, one table per thing judged."""
     from quaestor.comparison import compare_result
     from quaestor.engine.windows import Outcome
-    from quaestor.metrics import all_metrics, metric
-    from quaestor.metrics.base import Score
+    from quaestor.metrics import higher_is_better
     from quaestor.models.base import ModelSet
     from quaestor.scoring import Result
 
@@ -65,15 +87,11 @@ def systems(run: Run, draws: int, seed: int) -> Iterator[tuple[str, str]]:
         judged = record.judge or record.guess_judge()
         by_judge.setdefault(judged, []).append((record, Outcome(record.id, record.system, scores)))
     for judged, pairs in by_judge.items():
-        used = [
-            spec
-            for spec in run.specs
-            if spec.partition("[")[0] in all_metrics() and any(spec in outcome.scores for _, outcome in pairs)
-        ]
+        used = [spec for spec in run.specs if any(spec in outcome.scores for _, outcome in pairs)]
         if not used or len({record.system for record, _ in pairs}) < 2:
             continue
         try:
-            chosen = [metric(spec) for spec in used]
+            chosen = [Column(spec) if higher_is_better(spec) else LowerColumn(spec) for spec in used]
             found = compare_result(
                 Result([r for r, _ in pairs], chosen, [o for _, o in pairs], ModelSet()), draws=draws, seed=seed
             )
@@ -131,9 +149,7 @@ def agreement(run: Run, draws: int, seed: int) -> Iterator[tuple[str, str]]:
         if value is not None:
             values[names.index(row.metric), dimensions.index(row.dimension)] = value
     grids = "".join(
-        f"<details{' open' if k == 0 else ''}><summary>{escape(grid.title)}</summary>"
-        + table([escape(h) for h in grid.header], [[escape(c) for c in row] for row in grid.rows])
-        + "</details>"
+        f"<details{' open' if k == 0 else ''}><summary>{escape(grid.title)}</summary>{_grid(grid)}</details>"
         for k, grid in enumerate(evaluation_grids(found))
     )
     notes = "".join(note(n) for n in evaluation_notes(found))
@@ -154,6 +170,15 @@ def agreement(run: Run, draws: int, seed: int) -> Iterator[tuple[str, str]]:
                 svg.curve([s.metric for s in chosen.steps], [s.r2 for s in chosen.steps], "cross-validated R²")
             )
         yield section("Redundancy", *parts)
+
+
+def _grid(grid: Any) -> str:
+    """A table of correlations; a coefficient without an interval says why."""
+    at = grid.header.index(INTERVAL) if INTERVAL in grid.header else 0
+    rows = [[c if c or k != at else "–" for k, c in enumerate(row)] for row in grid.rows]
+    few = any(not row[at] and row[at - 1] != "–" for row in grid.rows)
+    told = note("Interval –: too few to resample.") if few else ""
+    return table([escape(h) for h in grid.header], [[escape(c) for c in row] for row in rows]) + told
 
 
 def _distributions(ratings: Any, values: Any) -> Iterator[str]:
