@@ -38,3 +38,22 @@ def test_the_report_opens_cleanly(tmp_path, width, scheme):
         browser.close()
     assert problems == []
     assert overflow <= 1, "the page scrolls sideways"
+
+
+def test_the_printed_report_holds_the_evidence(tmp_path):
+    from playwright.sync_api import sync_playwright
+
+    (tmp_path / "report.html").write_text(build(load_run(make_run(tmp_path, n=4)), draws=100))
+    shown = "[...document.querySelectorAll('details:not([open]) table')].filter(x => x.checkVisibility()).length"
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page()
+        page.goto((tmp_path / "report.html").as_uri())
+        closed = page.locator("details:not([open]) table").count()
+        on_screen = page.evaluate(shown)
+        page.emulate_media(media="print")
+        printed = page.evaluate(shown)
+        height = page.locator("details:not([open]) table").last.bounding_box()["height"]
+        browser.close()
+    assert on_screen == 0
+    assert printed == closed > 0 and height > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ def load_run(path: Path, records: Path | None = None) -> Run:
     """Read OUT.jsonl, OUT.meta.json and the record file that the run was about."""
     if not path.is_file():
         raise UsageError(f"{path}: no such file; give the output of quaestor score")
-    lines = [line for _, line in score_lines(path)]
+    lines = [{**line, "id": str(line["id"])} for _, line in score_lines(path)]
     if not lines:
         raise UsageError(f"{path}: no scores in it")
     meta = _meta(beside(path, ".meta.json"))
@@ -49,19 +49,14 @@ def load_run(path: Path, records: Path | None = None) -> Run:
         return Run(path.name, lines, meta, {})
     items = list(read(source))
     found = {(r.id, r.system): r for r in items if isinstance(r, Record)}
-    warnings = _bad_lines(source, [item for item in items if isinstance(item, Reject)])
-    run = Run(path.name, lines, meta, found, warnings)
-    missing = sum(run.record(line) is None for line in lines)
-    if not missing:
-        return run
-    if missing < len(lines):
-        return replace(run, warnings=[*warnings, f"{source}: {missing} of {len(lines)} scored records are not in it"])
-    told = f"{source}: no record of {path} is in it"
-    if not found and warnings:
-        told = f"{warnings[0]} (and no other line is a record)"
-    if records is not None:
-        raise UsageError(told if not found else f"{told}: give the file that was scored")
-    return replace(run, warnings=[*warnings, f"{told}, so texts and systems are left out: give --records"])
+    bad = _bad_lines(source, [item for item in items if isinstance(item, Reject)])
+    if records and bad and not found:
+        raise UsageError(f"{bad[0]}; no line of the file is a record")
+    missing = sum((line["id"], line.get("system")) not in found for line in lines)
+    if records and missing == len(lines):
+        raise UsageError(f"{records}: no record scored in {path} is in it; give the file that was scored")
+    told = [f"{source}: {missing} of {len(lines)} scored records are not in it: their texts are left out"]
+    return Run(path.name, lines, meta, found, [*bad, *told] if missing else bad)
 
 
 def _bad_lines(path: Path, rejects: Sequence[Reject]) -> list[str]:

@@ -28,7 +28,7 @@ def disagreements(run: Run) -> Iterator[tuple[str, str]]:
     parts: list[str] = []
     overall = _mean(_z(ratings.human), axis=1)
     if not np.isfinite(overall).any():
-        parts.append(note("Every human rating is the same, so nothing can be farther from people than the rest."))
+        parts.append(note("The human ratings do not vary, so no record is farther from people than the rest."))
     for k, spec in enumerate(ratings.metrics):
         if ratings.kinds[spec] != "metric":
             continue

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 MIDDLE, FULL = 0.6, 0.87
-"""How strong a cell's colour must be for the ink to change: from the first in the dark scheme, the second in the light."""
+"""How strong a cell's colour must be for its ink to change: the first in the dark scheme, the second in the light."""
 
 
 class Axis:
