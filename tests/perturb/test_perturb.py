@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from quaestor.errors import UsageError
-from quaestor.meta.adversarial import areas, auc
+from quaestor.meta.adversarial import Area, areas, auc, table
 from quaestor.perturb import KINDS, Skipped, perturb
 from quaestor.perturb.paraphrase import POSITIVES, paired
 from quaestor.records import Record, read_records
@@ -48,8 +48,8 @@ def test_every_output_says_what_was_done_where_and_is_no_no_op():
         after = getattr(record, told["field"])
         start, end = told["at"]
         assert before != after
-        assert before[start:end].split() == told["from"].split()
-        assert (before[:start] + told["to"] + before[end:]).split() == after.split()
+        assert before[start:end] == told["from"]
+        assert before[:start] + told["to"] + before[end:] == after
         assert record.id == f"{told['of']}#{told['kind']}" and record.references
         assert told["label"] == ("positive" if told["kind"] in POSITIVES else "negative")
 
@@ -197,3 +197,19 @@ def test_the_same_kind_twice_and_taken_ids_give_distinct_records(tmp_path):
     assert done.returncode == 0, done.stderr
     ids = [record.id for record in read_records(out)]
     assert len(ids) == len(set(ids)) == 4
+
+
+def test_auc_table_gives_every_metric_its_own_n():
+    full = [Area("full", kind, 0.9, 0.8, 1.0, 20, n, 0) for kind, n in (("drop", 20), ("number", 5), ("all", 25))]
+    part = [
+        Area("part", kind, 0.7, 0.6, 0.8, 18, n, left)
+        for kind, n, left in (("drop", 11, 11), ("number", 5, 2), ("all", 16, 11))
+    ]
+    for found in ([*full, *part], [*part, *full]):
+        head, first, second, note, left = table(found).splitlines()
+        assert "number (n=5)" in head and "drop (n=" not in head and "all (n=" not in head
+        assert first.startswith("full") and first.count("n=") == 2 and "n=20" in first and "n=25" in first
+        assert "n=11" in second and "n=16" in second and "18–20 positives" in note
+        assert left.endswith(": part 11 (18 positives kept).")
+    head, _, note = table(full).splitlines()
+    assert "drop (n=20)" in head and "; 20 positives;" in note

@@ -12,7 +12,8 @@ import numpy as np
 from quaestor.engine.drive import Driver
 from quaestor.engine.windows import reason, windows
 from quaestor.errors import Unscored, UsageError
-from quaestor.perturb.kinds import NEGATIVES, Edit, Scene
+from quaestor.perturb.edit import Edit, Scene
+from quaestor.perturb.kinds import NEGATIVES
 from quaestor.perturb.paraphrase import POSITIVES
 from quaestor.records import Record
 from quaestor.requests import Failure, Parse, together

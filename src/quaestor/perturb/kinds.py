@@ -3,73 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar
+from collections.abc import Sequence
 
 import numpy as np
 
 from quaestor.errors import UsageError
+from quaestor.perturb.edit import Edit, Kind, Scene, pick, replaced
+from quaestor.perturb.negation import negation
+from quaestor.perturb.numbers import number
 from quaestor.requests import Parsed, Span, Word
 from quaestor.study.bad_reference import BadReferences
 from quaestor.text.roots import is_stop_word
 from quaestor.text.wordnet import antonyms
-
-T = TypeVar("T")
-EMPTY = Parsed((), (), (), ())
-
-
-@dataclass(frozen=True)
-class Scene:
-    """A text to change, its context, and the texts of the other records."""
-
-    text: str
-    context: str
-    paraphrase: str | None
-    """A human paraphrase, where one is given."""
-    passages: Sequence[str]
-    parsed: Parsed = field(default=EMPTY)
-    context_parsed: Parsed = field(default=EMPTY)
-
-
-@dataclass(frozen=True)
-class Edit:
-    """A changed text: what stood at `at` and what stands there now."""
-
-    text: str
-    at: Span
-    removed: str
-    added: str
-    how: str
-
-
-Kind = Callable[[Scene, np.random.Generator], Awaitable["Edit | None"]]
-
-
-def replaced(text: str, at: Span, added: str, how: str) -> Edit:
-    """Put `added` in place of a span, in capitals where the span began the text with one; "a" and "an" follow suit."""
-    article = re.search(r"\b(an?)\s+$", text[: at[0]], re.IGNORECASE)
-    if article and added[:1].isalpha():
-        fitting = _article(added)
-        if fitting != article[1].lower():
-            added = fitting + text[article.end(1) : at[0]] + added
-            at = (article.start(1), at[1])
-    removed = text[at[0] : at[1]]
-    if removed[:1].isupper() and at[0] == 0:
-        added = added[:1].upper() + added[1:]
-    return Edit(text[: at[0]] + added + text[at[1] :], at, removed, added, how)
-
-
-def _article(word: str) -> str:
-    """Which article the word wants, by its first sound as far as spelling tells it."""
-    lower = word.lower()
-    if re.match(r"(?:hour|honest|hono|heir)", lower):
-        return "an"
-    return "an" if lower[0] in "aeiou" and not re.match(r"(?:uni(?!m|n)|us[aeiu]|eu|one|once|ufo)", lower) else "a"
-
-
-def pick(options: Sequence[T], rng: np.random.Generator) -> T:
-    return options[int(rng.integers(len(options)))]
 
 
 def _surface(text: str, words: Sequence[Word], first: int, last: int) -> tuple[Span, str]:
@@ -161,55 +106,8 @@ async def pronoun_swap(scene: Scene, rng: np.random.Generator) -> Edit | None:
     return replaced(scene.text, *pick(options, rng), "another pronoun") if options else None
 
 
-CONTRACTED = {
-    "is": "isn't", "are": "aren't", "was": "wasn't", "were": "weren't", "do": "don't", "does": "doesn't",
-    "did": "didn't",
-    "has": "hasn't", "have": "haven't", "had": "hadn't", "can": "can't", "could": "couldn't", "will": "won't",
-    "would": "wouldn't", "should": "shouldn't", "must": "mustn't",
-}  # fmt: skip
-
-
-async def negation(scene: Scene, rng: np.random.Generator) -> Edit | None:
-    """A statement or question is negated, or its negation is taken away; not so a yes/no question, whose negation asks
-    the same."""
-    words = scene.parsed.words
-    if words and words[0].pos == "AUX" and scene.text.rstrip().endswith("?"):
-        return None
-    for i, word in enumerate(words):
-        lower = word.text.lower()
-        if lower == "no" and word.relation == "det":
-            return replaced(scene.text, word.span, "some", "negation taken away")
-        if word.relation == "neg" and lower in ("not", "n't", "n’t", "never"):
-            return _affirmed(scene.text, words, i)
-    for word in words:
-        if word.pos == "AUX" and word.text.lower() in CONTRACTED and word.relation in ("aux", "auxpass", "ROOT", "cop"):
-            return replaced(scene.text, word.span, CONTRACTED[word.text.lower()], "negated")
-    helpers = {"VBZ": "doesn't", "VBD": "didn't", "VBP": "don't"}
-    for word in words:
-        if word.pos == "VERB" and word.tag in helpers and word.relation in ("ROOT", "conj", "relcl", "ccomp"):
-            if word.lemma.lower() == "be":
-                return replaced(scene.text, word.span, CONTRACTED.get(word.text.lower(), "is not"), "negated")
-            return replaced(scene.text, word.span, f"{helpers[word.tag]} {word.lemma.lower()}", "negated")
-    return None
-
-
-WHOLE = {"ca": "can", "wo": "will", "sha": "shall"}
-"""What is left of an auxiliary before n't, and what it stands for."""
-
-
-def _affirmed(text: str, words: Sequence[Word], i: int) -> Edit | None:
-    """The text without the negation at word i."""
-    word, how = words[i], "negation taken away"
-    before = words[i - 1] if i else None
-    following = words[i + 1] if i + 1 < len(words) else None
-    if before is None:
-        return None  # "Never has he seen it": without its first word the order of the others is wrong
-    if i == 1 and before.text.lower() == "do" and following is not None and following.tag == "VB":  # "Don't go."
-        return replaced(text, (before.span[0], following.span[1]), following.text, how)
-    if before.text.lower() in WHOLE and word.text.lower() != "not":
-        return replaced(text, (before.span[0], word.span[1]), WHOLE[before.text.lower()], how)
-    start = word.span[0] - (1 if text[: word.span[0]].endswith(" ") else 0)
-    return replaced(text, (start, word.span[1]), "", how)
+NO_OPPOSITE = {"let", "right", "know", "different", "same"}
+"""Words whose opposites in WordNet are those of another sense, or want another sentence."""
 
 
 async def antonym(scene: Scene, rng: np.random.Generator) -> Edit | None:
@@ -217,8 +115,13 @@ async def antonym(scene: Scene, rng: np.random.Generator) -> Edit | None:
     whose opposites are seldom what anybody says."""
     parts = {"JJ": "a", "RB": "r", "VB": "v", "VBP": "v"}
     options = []
+    more = {w.span[0] for w in scene.parsed.words if w.tag in ("JJR", "RBR")}
     for word in scene.parsed.words:
         part = parts.get(word.tag)
+        if word.span[1] + 1 in more:  # "how many more people"
+            continue
+        if word.text.lower() in NO_OPPOSITE or scene.text[word.span[1] : word.span[1] + 1] in ("'", "’"):
+            continue
         if not part or word.entity or is_stop_word(word.text) or word.text.lower() != word.lemma.lower():
             continue
         if word.relation == "neg":
@@ -235,9 +138,13 @@ QUESTION_WORDS = {
 }  # fmt: skip
 
 
+THINGS_ONLY = {"happen", "occur", "arise", "mean", "say", "do", "think"}
+"""Verbs that nobody can be put before or after in place of a thing: "who happened", "who did he say"."""
+
+
 async def question_word(scene: Scene, rng: np.random.Generator) -> Edit | None:
     """The question asks for another kind of thing: who becomes when, how many becomes which."""
-    words, how = scene.parsed.words, "another question word"
+    words = scene.parsed.words
     asks = scene.text.rstrip().endswith("?") or (words and words[0].tag.startswith("W") and "." not in scene.text)
     for i, word in enumerate(words if asks else ()):
         lower = word.text.lower()
@@ -248,66 +155,56 @@ async def question_word(scene: Scene, rng: np.random.Generator) -> Edit | None:
         following = words[i + 1] if i + 1 < len(words) else None
         if lower == "how" and following is not None and following.pos in ("ADJ", "ADV"):
             return _another_measure(scene.text, words, i, rng)
-        options = QUESTION_WORDS[lower]
-        subject = word.relation in ("nsubj", "nsubjpass")
-        if lower == "who" and (subject or word.relation in ("dobj", "pobj")):
-            options = ["what"]  # "what built …" stays grammatical, "when built …" does not
-        elif lower == "what" and (subject or word.relation in ("dobj", "pobj")):
-            options = ["who"]
-        if lower == "what" and following is not None and following.pos in ("NOUN", "ADJ", "PROPN", "NUM"):
-            options = ["whose"]  # "what year …" stays grammatical as "whose year …", not as "when year …"
-        if lower in ("what", "which") and following is not None and following.text.lower() == "of":
-            return None
-        return replaced(scene.text, word.span, pick(options, rng), how)
+        options = _other_question_words(words, word, following)
+        return replaced(scene.text, word.span, pick(options, rng), "another question word") if options else None
     return None
 
 
-def _another_measure(text: str, words: Sequence[Word], i: int, rng: np.random.Generator) -> Edit:
+def _other_question_words(words: Sequence[Word], word: Word, following: Word | None) -> list[str]:
+    """The question words that can stand in place of this one; none where the sentence is built around it."""
+    lower, after = word.text.lower(), following.text.lower() if following is not None else ""
+    if after in ("of", "a", "an", "about", "come", "if"):  # "which of …", "what a day", "what about …", "how come …"
+        return []
+    argument = word.relation in ("nsubj", "nsubjpass", "dobj", "pobj")
+    if lower == "what" and following is not None and following.pos in ("NOUN", "ADJ", "PROPN", "NUM"):
+        return ["whose"]  # "what year …" stays grammatical as "whose year …", not as "when year …"
+    if lower == "what" and argument:
+        return [] if words[word.head].lemma.lower() in THINGS_ONLY else ["who"]
+    if lower == "who" and argument:
+        return ["what"]  # "what built …" stays grammatical, "when built …" does not
+    return QUESTION_WORDS[lower]
+
+
+def _another_measure(text: str, words: Sequence[Word], i: int, rng: np.random.Generator) -> Edit | None:
     """How many, how tall, how long ago … become which, or where, when or why."""
     last = i + 1
-    if words[last].text.lower() in ("many", "much") and last + 1 < len(words):
-        named = words[last + 1].pos in ("NOUN", "ADJ", "PROPN", "NUM")
-        options = ["which"] if named else ["where", "when"]
-    else:
-        if last + 1 < len(words) and words[last + 1].text.lower() == "ago":
+    options = ["where", "when"]  # "why is the tower?" asks nothing
+    if words[last].text.lower() in ("many", "much"):
+        rest = words[last + 1 : last + 3]  # "how many of them", "how many more people", "how many times bigger"
+        if not rest or rest[0].pos not in ("NOUN", "ADJ", "PROPN", "NUM") or any(w.tag == "JJR" for w in rest):
+            return None
+        options = ["which"]
+    elif last + 1 < len(words):
+        if words[last + 1].text.lower() == "ago":
             last += 1
-        options = ["where", "when"]  # "why is the tower?" asks nothing
+        elif words[last + 1].pos in ("NOUN", "ADJ", "ADV") or words[last + 1].text.lower() in ("a", "an", "of"):
+            return None  # "how good a player", "how well known"
+        if words[words[i + 1].head].lemma.lower() in ("take", "last", "weigh", "cost"):
+            return None  # "when does it take him"
     return replaced(text, (words[i].span[0], words[last].span[1]), pick(options, rng), "another question word")
 
 
-NUMBER_WORDS = "two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
-
-
-async def number(scene: Scene, rng: np.random.Generator) -> Edit | None:
-    """A number becomes another of the same form."""
-    digits = [  # 1 wants a singular, 007 is a name
-        m.span()
-        for m in re.finditer(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)", scene.text)
-        if not re.fullmatch(r"1,?|0\d.*", m.group())
-    ]
-    words = [m.span() for m in re.finditer(r"\b(?:" + "|".join(NUMBER_WORDS) + r")\b", scene.text, re.IGNORECASE)]
-    if not digits and not words:
-        return None
-    at = pick([*digits, *words], rng)
-    old = scene.text[at[0] : at[1]].rstrip(",")
-    at = (at[0], at[0] + len(old))
-    if not old[0].isdigit():
-        others = [w for w in NUMBER_WORDS if w != old.lower()]
-        return replaced(scene.text, at, pick(others, rng), "another number")
-    plain = old.replace(",", "")
-    whole, point, decimals = plain.partition(".")
-    year = len(plain) == 4 and plain[:2] in ("15", "16", "17", "18", "19", "20") and "," not in old
-    step = int(rng.integers(2, 30)) if year else int(rng.integers(1, max(int(whole), 9) + 1))
-    value = int(whole) + step * (-1 if int(whole) > step and rng.random() < 0.5 else 1)
-    value = value if value != 1 or point else int(whole) + 1
-    new = f"{value:,}" if "," in old else str(value)
-    return replaced(scene.text, at, new + point + decimals, "another number")
-
-
 async def drop(scene: Scene, rng: np.random.Generator) -> Edit | None:
-    """One content word is left out."""
-    spans = [m.span() for m in re.finditer(r"\w[\w'’-]*", scene.text)]
-    spans = [s for s in spans if not is_stop_word(scene.text[s[0] : s[1]])]
+    """One content word is left out, with all that is written together with it; a mark after it stays."""
+    found = re.finditer(r"(?<!\S)([\w$£€#@+-]\S*?)[?.!,;:…]*(?!\S)", scene.text)
+    spans = [
+        m.span(1)
+        for m in found
+        if re.search(r"\w", m[1])
+        and not is_stop_word(m[1])
+        and not re.search(r"[\"“”()\[\]«»]|[^\W\d]\.", m[1])  # half of a quotation, or "a.m."
+        and (m.end(1) == m.end() or not re.search(r"[?.!,;:…]\s*$", scene.text[: m.start()]))  # no mark after a mark
+    ]
     if len(scene.text.split()) < 2 or not spans:
         return None
     start, end = pick(spans, rng)
@@ -327,23 +224,25 @@ async def shuffle(scene: Scene, rng: np.random.Generator) -> Edit | None:
     mixed = words
     while mixed == words:
         mixed = [words[i] for i in rng.permutation(len(words))]
+    if len(body) < len(scene.text.rstrip()):  # no second mark before the closing one
+        mixed[-1] = mixed[-1].rstrip("?.!,;:") or mixed[-1]
     return replaced(scene.text, (0, len(body)), " ".join(mixed), "words in another order")
 
 
 async def bad_reference(scene: Scene, rng: np.random.Generator) -> Edit | None:
-    """An inner span is replaced by as many words of another passage (QAScore §4.2)."""
+    """An inner span is replaced by as many words of another passage (QAScore §4.2); blanks stay as they are."""
     try:
         spoilt = BadReferences(scene.passages).make(scene.text, scene.context, rng)
     except UsageError:
         return None
-    old, new = scene.text.split(), spoilt.split()
-    differ = [i for i in range(len(old)) if old[i] != new[i]]
+    old, new = list(re.finditer(r"\S+", scene.text)), spoilt.split()
+    differ = [i for i, word in enumerate(old) if word[0] != new[i]]
     if not differ:
         return None
-    first, last = differ[0], differ[-1] + 1
-    starts = [m.start() for m in re.finditer(r"\S+", scene.text)]
-    at = (starts[first], starts[last - 1] + len(old[last - 1]))
-    return Edit(spoilt, at, " ".join(old[first:last]), " ".join(new[first:last]), "a span of another passage")
+    at = (old[differ[0]].start(), old[differ[-1]].end())
+    removed, fresh = scene.text[at[0] : at[1]], iter(new[differ[0] : differ[-1] + 1])
+    added = re.sub(r"\S+", lambda _: next(fresh), removed)
+    return Edit(scene.text[: at[0]] + added + scene.text[at[1] :], at, removed, added, "a span of another passage")
 
 
 NEGATIVES: dict[str, Kind] = {

@@ -7,25 +7,23 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from quaestor.perturb.kinds import Edit, Kind, Scene, pick, replaced
+from quaestor.perturb.edit import Edit, Kind, Scene, pick, replaced
 from quaestor.records import Record
-from quaestor.requests import BackTranslate
+from quaestor.requests import BackTranslate, Span, Word
 from quaestor.text.roots import is_stop_word
 from quaestor.text.wordnet import tables
 
-STATED = (
-    r"(?!\s+(?:the|an?|this|that|these|those|h[ei]s?|her|she|its?|their|they|our|we|my|your?|any|all|I|[A-Z]\w*)\b)"
-)
+STATED = r"(?!\s+(?:the(?:re|se|y|ir)?|an?|this|that|those|h[ei]s?|her|she|its?|our|we|my|your?|any|all|I|[A-Z]\w*)\b)"
 """Not before a subject, as in a question: "why did not the army" is nobody's English."""
+ASKED = r"(?=\s+(?:did|do|does|was|were|is|are|has|have|had|can|could|will|would|should|must|may|might)\b)"
+"""Before the verb of a question, as "when" is: not "in what year of his reign", "in which country's capital"."""
 RULES = [
-    (r"^[Ii]n (?:what|which) year\b", "When"),
-    (r"^[Ii]n (?:what|which) (?:city|country|place|town)\b", "Where"),
-    (r"^[Ww]hat is the name of the\b", "What is the"),
-    (r"^[Ww]hat was the name of the\b", "What was the"),
-    (r"\bhow many\b", "what number of"),
-    (r"\bHow many\b", "What number of"),
-    (r"\b([Ww])hat is\b", r"\1hat's"),
-    (r"\b([Ww])ho is\b", r"\1ho's"),
+    (r"^[Ii]n (?:what|which) year" + ASKED, "when"),
+    (r"^[Ii]n (?:what|which) (?:city|country|place|town)" + ASKED, "where"),
+    (r"^[Ww]hat is the name of the\b", "what is the"),
+    (r"^[Ww]hat was the name of the\b", "what was the"),
+    (r"\b([Ww])hat is(?=\s+\w)", r"\1hat's"),
+    (r"\b([Ww])ho is(?=\s+\w)", r"\1ho's"),
     (r"\b(did|was|is|were|are|does|do|has|had|could|would|should)n['’]t\b" + STATED, r"\1 not"),
     (r"\bcan['’]t\b" + STATED, "cannot"),
     (r"\bbecause of\b", "owing to"),
@@ -80,7 +78,7 @@ async def back_translation(scene: Scene, rng: np.random.Generator) -> Edit | Non
 
 async def by_rules(scene: Scene, rng: np.random.Generator) -> Edit | None:
     """A turn of phrase or one word becomes another of the same meaning: rules and WordNet, no translation."""
-    options: list[tuple[tuple[int, int], str]] = []
+    options: list[tuple[Span, str]] = _numbered(scene.parsed.words)
     for pattern, other in RULES:
         if found := re.search(pattern, scene.text):
             options.append((found.span(), found.expand(other)))
@@ -89,13 +87,33 @@ async def by_rules(scene: Scene, rng: np.random.Generator) -> Edit | None:
     return replaced(scene.text, *pick(options, rng), "rule or synonym") if options else None
 
 
-def _synonyms(scene: Scene) -> list[tuple[tuple[int, int], str]]:
+def _numbered(words: Sequence[Word]) -> list[tuple[Span, str]]:
+    """How many becomes what number of, where things that are counted follow: not in "how many of" or "many more"."""
+    options: list[tuple[Span, str]] = []
+    for i in range(len(words) - 2):
+        if (words[i].text.lower(), words[i + 1].text.lower()) != ("how", "many"):
+            continue
+        k = i + 3 if words[i + 2].tag == "JJ" else i + 2
+        tags = [word.tag for word in words[k : k + 2]]
+        if tags and tags[0] in ("NNS", "NNPS") and "JJR" not in tags and "RBR" not in tags:
+            options.append(((words[i].span[0], words[i + 1].span[1]), "what number of"))
+    return options
+
+
+FIXED = {"not", "never", "no", "none", "nobody", "nothing", "one", "nowhere", "neither"}
+WORD_CLASS = {"JJ": "ADJ", "RB": "ADV", "NN": "NOUN", "VB": "VERB"}
+"""Tag → class; a pronoun or particle that has the tag (nobody, not) has no synonyms."""
+
+
+def _synonyms(scene: Scene) -> list[tuple[Span, str]]:
     """Words in base form with one sense only, and the other words of that sense: WordNet's safest exchanges."""
     known = tables()
     parts = {"JJ": "a", "RB": "r", "NN": "n", "VB": "v"}
     options = []
     for word in scene.parsed.words:
         part, lemma = parts.get(word.tag), word.lemma.lower()
+        if word.pos != WORD_CLASS.get(word.tag) or lemma in FIXED:
+            continue
         if not part or word.entity or is_stop_word(lemma) or word.relation == "neg" or word.text.lower() != lemma:
             continue
         senses = known.index[part].get(lemma, [])
