@@ -79,6 +79,11 @@ def test_powered_mean_is_the_rectified_metric_mean() -> None:
     assert prediction_powered(range(9), [1] * 9).weight == 0.0
     half_scored = prediction_powered([1] * 6 + [5] * 6, [0.1, 0.2, 0.1, 0.2, 0.1, 0.2] + [None] * 6)
     assert half_scored.alone == 3.0 and half_scored.rated == 6 and half_scored.weight == 0.0
+    rng = np.random.default_rng(0)
+    rated, good = rng.normal(size=20), rng.normal(size=60)
+    some = prediction_powered([*rated, *[None] * 40], [*(rated + good[:20] / 9), *good[20:]])
+    more = prediction_powered([*rated, *[None] * 40, *rated], [*(rated + good[:20] / 9), *good[20:], *[None] * 20])
+    assert more.worth == some.worth and more.value == some.value  # per rating: ratings without a score do not count
     with pytest.raises(UsageError, match="plain lists of numbers"):
         prediction_powered(["a"] * 6, [1] * 6)
     with pytest.raises(UsageError, match="one of each per output"):

@@ -89,9 +89,7 @@ class Journal:
     @staticmethod
     def _write(file: BinaryIO, lines: Sequence[dict[str, Any]]) -> None:
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        file.write(
-            text.encode(errors="backslashreplace")
-        )  # half a character pair of a bad line becomes its JSON escape
+        file.write(text.encode(errors="backslashreplace"))  # half a surrogate pair becomes its JSON escape
         file.flush()
 
     def close(self) -> None:

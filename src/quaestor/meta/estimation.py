@@ -70,7 +70,7 @@ def prediction_powered(human: Any, scores: Any, *, weight: float | None = None, 
     plain = float(alone.var(ddof=1)) / len(alone)
     low, high = _limits(value, variance, n - (2 if tuned and not flat else 1), level)
     alone_low, alone_high = _limits(float(alone.mean()), plain, len(alone) - 1, level)
-    worth = plain / variance if variance > 0 else None
+    worth = float(own.var(ddof=1)) / n / variance if variance > 0 else None
     return Estimate(value, low, high, n, total, used, float(alone.mean()), alone_low, alone_high, worth, None)
 
 

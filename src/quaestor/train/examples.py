@@ -55,6 +55,11 @@ def read_squad(path: Path) -> list[Example]:
     return found
 
 
+def read_examples(path: Path) -> list[Example]:
+    """Examples of a file somebody gives: SQuAD (.json), else one record per line."""
+    return read_squad(path) if path.suffix == ".json" else read_jsonl(path)
+
+
 def read_jsonl(path: Path, *, kind: str = "") -> list[Example]:
     """Examples of a record file (context, question, answer); `kind` keeps only records of that kind."""
     return list(_lines(path, kind))

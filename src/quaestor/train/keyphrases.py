@@ -17,10 +17,10 @@ import numpy as np
 from quaestor.errors import UsageError
 from quaestor.models.base import ModelChoice
 from quaestor.models.checkpoints import find, need
-from quaestor.train.examples import Example, read_jsonl, read_squad
+from quaestor.train.examples import Example, read_examples, read_jsonl, read_squad
 from quaestor.train.keyphrase_examples import Marked, Mixture, definitions
 from quaestor.train.loop import FROZEN, Plan, Run, Trainer, fit, freeze, load_checkpoint, write_card
-from quaestor.train.options import train_options
+from quaestor.train.options import file_option, train_options
 
 if TYPE_CHECKING:
     import torch
@@ -41,7 +41,7 @@ def corpora(data: Path, more: Sequence[Path] = ()) -> tuple[list[Example], list[
     train = [e for e in squad if e.group not in kept]
     train += read_jsonl(data / "fairytaleqa_train.jsonl") + read_jsonl(data / "hotpot_qg.jsonl")
     for path in more:
-        train += read_squad(path) if path.suffix == ".json" else read_jsonl(path)
+        train += read_examples(path)
     held = [e for e in squad if e.group in kept] + read_jsonl(data / "fairytaleqa_val.jsonl")
     return [e for e in train if e.answers], held
 
@@ -176,10 +176,7 @@ def pack(network: Any, base: Path, out: Path, stored: str, facts: dict[str, Any]
 @click.option(
     "--base", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Folder of the base encoder."
 )
-@click.option(
-    "--file", "more", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Train on this file too: SQuAD JSON or records (.jsonl) with context, question and answer.",
-)  # fmt: skip
+@file_option
 @click.option("--lr", type=click.FloatRange(0, min_open=True), default=1.5e-4, show_default=True)
 @click.option("--batch", type=click.IntRange(1), default=16, show_default=True)
 @click.option("--stored", type=click.Choice(["int8", "fp16"]), default="int8", show_default=True)

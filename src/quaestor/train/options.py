@@ -8,6 +8,11 @@ from typing import Any
 
 import click
 
+file_option = click.option(
+    "--file", "more", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Train on this file too: SQuAD JSON or records (.jsonl) with context, question and answer.",
+)  # fmt: skip
+
 
 def train_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """--data, --out, --minutes, --steps, --seed, --threads, --resume."""

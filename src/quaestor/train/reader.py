@@ -23,9 +23,9 @@ from quaestor.models.base import ModelChoice, load_model
 from quaestor.models.checkpoints import find, need
 from quaestor.models.cloze import ClozeAsker
 from quaestor.models.shipped import save_shipped
-from quaestor.train.examples import Example, read_jsonl, read_squad
+from quaestor.train.examples import Example, read_examples, read_jsonl, read_squad
 from quaestor.train.loop import FROZEN, Plan, Run, Trainer, fit, freeze, load_checkpoint, write_card
-from quaestor.train.options import train_options
+from quaestor.train.options import file_option, train_options
 
 if TYPE_CHECKING:
     import torch
@@ -68,15 +68,15 @@ class Source:
     """Token positions where sentences begin."""
 
 
-def corpora(data: Path, also: Sequence[Path] = ()) -> tuple[list[Example], list[Example]]:
-    """What the reader may be trained on, and a small part kept back. `also`: SQuAD files of generated questions."""
+def corpora(data: Path, more: Sequence[Path] = ()) -> tuple[list[Example], list[Example]]:
+    """What the reader may be trained on, and a small part kept back. `more`: files such as `augment` writes."""
     squad = read_squad(data / "squad11_du_test.json")
     kept = sorted({e.group for e in squad})[:HELD_OUT]
     tales = [e for e in read_jsonl(data / "fairytaleqa_train.jsonl", kind="explicit") if e.start >= 0]
     multihop = [e for e in read_jsonl(data / "hotpot_qg.jsonl") if e.start >= 0]
     article = {e.context: e.group for e in sorted(squad, key=lambda e: e.group in kept)}
-    more = [replace(e, group=article.get(e.context, e.group)) for file in also for e in read_squad(file)]
-    asked = [e for e in [*squad, *more] if e.start >= 0 and e.group not in kept]
+    given = [replace(e, group=article.get(e.context, e.group)) for file in more for e in read_examples(file)]
+    asked = [e for e in [*squad, *given] if e.start >= 0 and e.group not in kept]
     return asked + tales[::OTHERS] + multihop[::OTHERS], [e for e in squad if e.group in kept]
 
 
@@ -261,12 +261,12 @@ def new_reader(base: Path, seed: int) -> tuple[Any, Any]:
 
 
 def train(
-    data: Path, base: Path, out: Path, plan: Plan, *, negatives: bool = True, also: Sequence[Path] = (),
+    data: Path, base: Path, out: Path, plan: Plan, *, negatives: bool = True, more: Sequence[Path] = (),
     resume: bool = False,
 ) -> tuple[Any, Any, Run]:  # fmt: skip
     """Fine-tune the reader from a base encoder; checkpoints go to `out`."""
     model, tokenizer = new_reader(base, plan.seed)
-    examples, _ = corpora(data, also)
+    examples, _ = corpora(data, more)
     sources = tokenised(examples, tokenizer)
     order = np.random.default_rng(plan.seed).permutation(len(sources))
     lesson = Lesson([sources[i] for i in order], tokenizer, negatives)
@@ -309,12 +309,7 @@ def pack(model: Any, base: Path, out: Path, facts: dict[str, Any]) -> None:
 @click.option("--lr", type=click.FloatRange(0, min_open=True), default=1.5e-4, show_default=True)
 @click.option("--batch", type=click.IntRange(1), default=12, show_default=True)
 @click.option("--negatives/--no-negatives", default=True, help="Negative sampling (QuestEval §5.2).")
-@click.option(
-    "--also",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    multiple=True,
-    help="More questions to train on: a SQuAD file, such as `quaestor augment` writes.",
-)
+@file_option
 @click.option(
     "--pack", "pack_only", is_flag=True, help="Only store the last checkpoint as a model, without training on."
 )
@@ -324,7 +319,7 @@ def pack(model: Any, base: Path, out: Path, facts: dict[str, Any]) -> None:
 @click.option("--most", type=click.IntRange(0), default=0, help="Evaluate on at most so many questions of each file.")
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, base: Path | None,
-    lr: float, batch: int, negatives: bool, also: tuple[Path, ...], pack_only: bool, evaluate: bool, most: int,
+    lr: float, batch: int, negatives: bool, more: tuple[Path, ...], pack_only: bool, evaluate: bool, most: int,
 ) -> None:  # fmt: skip
     """Train the reader, or say how good it is (--evaluate)."""
     need("torch", "transformers", "safetensors")
@@ -354,14 +349,14 @@ def command(
         if minutes <= 0 and steps <= 0:
             raise UsageError("say how long to train: --minutes or --steps")
         plan = Plan(steps=steps, minutes=minutes, lr=lr, batch=batch, seed=seed, threads=threads)
-        network, tokenizer, run = train(data, base, out, plan, negatives=negatives, also=also, resume=resume)
+        network, tokenizer, run = train(data, base, out, plan, negatives=negatives, more=more, resume=resume)
     held = score_file(reader.SpanReader(network, tokenizer, "new", ""), some(corpora(data)[1], most or 100))
     shown = {k: round(held[k], 3) for k in ("n", "em", "f1", "auc")}
     facts = {"steps": run.step, "minutes": round(run.seconds / 60, 1), "examples": run.examples, "seed": seed}
     shares = ", ".join(f"{kind} {share:g}" for kind, share in NEGATIVES.items())
     how = {
         "negatives": f"{shares} per answerable one" if negatives else "none",
-        "generated questions": sum(len(read_squad(file)) for file in also),
+        "questions of other files": sum(len(read_examples(file)) for file in more),
         "learning rate": lr,
         "batch": batch,
         "machine": "2-core CPU machine, no GPU",
