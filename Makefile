@@ -1,38 +1,40 @@
 # Two commands do everything on a fresh Debian machine with Python, make and the package indexes:
 #   make demo   environment, models, the sample scored with all five metrics, an HTML report
 #   make test   environment, everything the suite needs, lint, types, all tests
+# While you work: make unit (tests without models, under a minute)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 DEMO := demo-out
-FIVE := qrelscore,qascore,qsts,bleu1-kpqa,rouge-l-kpqa,bertscore-kpqa,questeval
+FIVE := qrelscore,qascore,qsts,bleu1-kpqa,rouge-l-kpqa,bertscore-kpqa,questeval[form=ours]
+NEW := support,equivalent,answerable,wellformed
 
-.PHONY: demo test lint unit models browser clean
+.PHONY: demo test lint suite unit models browser docs clean
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) -U pip
 	touch $@
 
-# torch first, by its pinned version: the constraint keeps every later step on the CPU build.
 $(VENV)/.demo: $(VENV)/.made pyproject.toml constraints.txt
-	$(PIP) torch==2.13.0
-	$(PIP) -e ".[models]"
+	$(PIP) -e packages/elench-models -e ".[models]"
 	touch $@
 
+# torch first, by its pinned version: the constraint keeps every later step on the CPU build.
 $(VENV)/.test: $(VENV)/.demo pyproject.toml constraints.txt
-	$(PIP) -e ".[test]"
+	$(PIP) torch==2.13.0
+	$(PIP) -e packages/elench-models -e ".[test]"
 	touch $@
 
 models: $(VENV)/.demo
-	$(BIN)/quaestor models pull
+	$(BIN)/elench models pull
 
 demo: models
 	mkdir -p $(DEMO)
-	$(BIN)/quaestor score sample/records.jsonl -m bleu,rouge-l,bertscore,likelihood,$(FIVE) --explain -o $(DEMO)/scores.jsonl > $(DEMO)/explained.txt
-	$(BIN)/quaestor score sample/records.jsonl -m bleu,rouge-l,bertscore,likelihood,$(FIVE) --explain -o $(DEMO)/scores.jsonl --resume
-	$(BIN)/quaestor report $(DEMO)/scores.jsonl -o $(DEMO)/report.html
+	$(BIN)/elench score sample/records.jsonl -m "bleu,rouge-l,bertscore,likelihood,$(FIVE),$(NEW)" --explain -o $(DEMO)/scores.jsonl > $(DEMO)/explained.txt
+	$(BIN)/elench score sample/records.jsonl -m "bleu,rouge-l,bertscore,likelihood,$(FIVE),$(NEW)" --explain -o $(DEMO)/scores.jsonl --resume
+	$(BIN)/elench report $(DEMO)/scores.jsonl -o $(DEMO)/report.html
 	@echo "Report: $(DEMO)/report.html   Evidence of every score: $(DEMO)/explained.txt"
 
 # A browser and a PostgreSQL server for the tests of the study app, where this user may install them.
@@ -46,10 +48,25 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
 
+# Without models, browsers, data sets and other processes (tests/conftest.py says which).
 unit: $(VENV)/.test
+	$(BIN)/python -m pytest -m unit
+
+suite: $(VENV)/.test
 	$(BIN)/python -m pytest
 
-test: $(VENV)/.test models browser lint unit
+test: $(VENV)/.test models browser lint suite
+
+# The site in build/site: the README as first page, with what it links to; links made relative to docs/.
+docs: $(VENV)/.made
+	$(PIP) -e ".[docs]"
+	rm -rf build/site-source && mkdir -p build && cp -r docs build/site-source
+	cp -r CITATION.cff examples build/site-source
+	cp --parents packages/elench-models/elench_models/*/card.md build/site-source
+	for page in CONTRIBUTING.md CHANGELOG.md; do sed 's#](docs/#](#g' $$page > build/site-source/$$page; done
+	sed 's#](docs/#](#g' README.md > build/site-source/index.md
+	$(BIN)/mkdocs build -q
+	@echo "Site: build/site/index.html"
 
 clean:
 	rm -rf $(VENV) $(DEMO) build *.egg-info src/*.egg-info

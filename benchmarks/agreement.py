@@ -12,9 +12,9 @@ from pathlib import Path
 
 import click
 
-from quaestor.cli._options import metrics_from
-from quaestor.engine.run import Job, score_file
-from quaestor.records import read_records, write_records
+from elench.cli._options import metrics_from
+from elench.engine.job import Job, score_file
+from elench.records.record import read_records, write_records
 
 
 @click.command()
@@ -26,10 +26,10 @@ from quaestor.records import read_records, write_records
 @click.option("--coefficients", default="pearson,spearman", show_default=True)
 def main(file: Path, specs: tuple[str, ...], groups: int, work: Path, out: Path | None, coefficients: str) -> None:
     """Score a part of FILE with each metric and print the agreement table."""
-    from quaestor.meta.evaluation import evaluate
-    from quaestor.meta.judgements import load
-    from quaestor.meta.sanity import with_baselines
-    from quaestor.meta.tables import render_evaluation
+    from elench.evaluate.judgements import load
+    from elench.evaluate.meta import evaluate
+    from elench.evaluate.sanity_baselines import with_baselines
+    from elench.show.meta_tables import render_evaluation
 
     records = list(read_records(file))
     names = sorted({r.group or r.id for r in records}, key=lambda g: hashlib.sha256(g.encode()).hexdigest())

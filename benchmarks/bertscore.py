@@ -1,4 +1,4 @@
-"""BERTScore: pairs per second of quaestor and of bert-score 0.3.13, same weights, same process, one after the other.
+"""BERTScore: pairs per second of elench and of bert-score 0.3.13, same weights, same process, one after the other.
 
     python benchmarks/bertscore.py [--pairs 2000] [--threads 1] [--rounds 1]
 
@@ -32,9 +32,9 @@ def main() -> None:
     import torch
     from transformers.utils import logging
 
-    import quaestor
-    from quaestor.models.base import ModelChoice, ModelSet
-    from quaestor.models.checkpoints import find
+    import elench
+    from elench.models.base import ModelChoice, ModelSet
+    from elench.models.checkpoints import find
 
     logging.disable_progress_bar()
     torch.set_num_threads(given.threads)
@@ -49,13 +49,13 @@ def main() -> None:
     scorer = bert_score.BERTScorer(model_type=str(folder), num_layers=5, device="cpu", nthreads=0)
 
     def ours() -> list[float]:
-        found = quaestor.score(records, ["bertscore[layer=5]"], models=models, cache=False)["bertscore[layer=5]"]
+        found = elench.score(records, ["bertscore[layer=5]"], models=models, cache=False)["bertscore[layer=5]"]
         return [found[r["id"]] for r in records]
 
     def theirs() -> list[float]:
         return list(scorer.score(candidates, references)[2].tolist())
 
-    quaestor.score(records[:8], ["bertscore[layer=5]"], models=models, cache=False)
+    elench.score(records[:8], ["bertscore[layer=5]"], models=models, cache=False)
     scorer.score(candidates[:8], references[:8])
     sums = np.zeros(4)
     for _ in range(given.rounds):
@@ -64,7 +64,7 @@ def main() -> None:
         sums += (cpu_ours, cpu_theirs, wall_ours, wall_theirs)
     n = given.pairs * given.rounds
     print(f"n = {given.pairs} pairs x {given.rounds}, {given.threads} thread(s), encoder all-minilm-l6-v2, layer 5")
-    print(f"quaestor    {n / sums[0]:7.1f} pairs per CPU second   {n / sums[2]:7.1f} pairs per second")
+    print(f"elench    {n / sums[0]:7.1f} pairs per CPU second   {n / sums[2]:7.1f} pairs per second")
     print(f"bert-score  {n / sums[1]:7.1f} pairs per CPU second   {n / sums[3]:7.1f} pairs per second")
     print(f"ratio       {sums[1] / sums[0]:7.2f}                    {sums[3] / sums[2]:7.2f}")
     print(f"largest difference {np.abs(np.array(a) - b).max():.1e}")

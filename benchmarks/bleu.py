@@ -5,7 +5,7 @@ import sys
 from lexical import make_pairs, race
 from sacrebleu.metrics import BLEU
 
-from quaestor.metrics.bleu import sentence_bleu
+from elench.metrics.bleu import sentence_bleu
 
 outside = BLEU(effective_order=True)
 reached = [

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from lexical import Pair, make_pairs, race
 from pycocoevalcap.cider.cider import Cider
 
-from quaestor.metrics.cider import Rarity, cider_of
+from elench.metrics.cider import Rarity, cider_of
 
 
 def ours(pairs: Sequence[Pair]) -> list[float]:
     cut = [(tuple(judged.split()), tuple(reference.split())) for judged, reference in pairs]
-    rarity = Rarity([(reference,) for _, reference in cut])
+    rarity = Rarity.among([(reference,) for _, reference in cut])
     return [cider_of(judged, [reference], rarity) for judged, reference in cut]
 
 

@@ -34,8 +34,8 @@ def main() -> None:
 
     import torch
 
-    from quaestor.models.base import ModelSet
-    from quaestor.requests import Embed
+    from elench.models.base import ModelSet
+    from elench.requests import Embed
 
     torch.set_num_threads(given.threads)
     model = ModelSet()["encoder"]

@@ -26,7 +26,7 @@ def main() -> None:
             one = Path(folder) / "one.jsonl"
             lines = SAMPLE.read_text(encoding="utf-8").splitlines()
             one.write_text(next(line for line in lines if '"references"' in line) + "\n", encoding="utf-8")
-            command = ["-m", "quaestor", "score", str(one), "-m", "bleu,rouge-l,bertscore", "-o", f"{folder}/out.jsonl"]
+            command = ["-m", "elench", "score", str(one), "-m", "bleu,rouge-l,bertscore", "-o", f"{folder}/out.jsonl"]
             used, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
             subprocess.run([sys.executable, *command], check=True, capture_output=True)
             walls.append(time.perf_counter() - start)

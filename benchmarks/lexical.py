@@ -20,10 +20,10 @@ from typing import Any
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
 
-from quaestor.text.ngrams import pool_of
-from quaestor.text.tokens import words_13a, words_nltk
-from quaestor.text.wordlists import FUNCTION_WORDS
-from quaestor.text.wordnet import POS, tables
+from elench.text.ngrams import pool_of
+from elench.text.tokens import words_13a, words_nltk
+from elench.text.wordlists import FUNCTION_WORDS
+from elench.text.wordnet import POS, tables
 
 Pair = tuple[str, str]
 Scorer = Callable[[Sequence[Pair]], list[float]]
@@ -74,7 +74,7 @@ def race(what: str, pairs: Sequence[Pair], ours: Scorer, theirs: Scorer, wanted:
     own, other = (seconds / len(pairs) * 1e6 for seconds in spent)
     verdict = "reached" if other / own >= wanted else "MISSED"
     print(
-        f"{what}: quaestor {own:.1f} µs, {tool} {other:.1f} µs a pair, {other / own:.1f} times as fast "
+        f"{what}: elench {own:.1f} µs, {tool} {other:.1f} µs a pair, {other / own:.1f} times as fast "
         f"(wanted {wanted:g}: {verdict}); n = {len(pairs)} pairs, one process, Python {platform.python_version()}"
     )
     return other / own >= wanted

@@ -24,8 +24,8 @@ def main() -> None:
 
     import torch
 
-    from quaestor.models.base import ModelSet
-    from quaestor.requests import Continue, Embed, Parse, Relate, Request
+    from elench.models.base import ModelSet
+    from elench.requests import Continue, Embed, Parse, Relate, Request
 
     torch.set_num_threads(1)
     text = " ".join(" ".join(mixed_texts(given.words // 8, 5)).split()[: given.words])

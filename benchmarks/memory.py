@@ -40,17 +40,17 @@ def main(records: int, metrics: str, kind: str, twice: bool) -> None:
                 line = {"id": f"r{i}", "judge": "answer", "question": question, "answer": answer}
                 file.write(json.dumps(line | {"references": [reference]}) + "\n")
         if kind == "parquet":
-            from quaestor.records import read_records, write_records
+            from elench.records.record import read_records, write_records
 
             write_records(read_records(source), source := source.with_suffix(".parquet"))
         out = Path(folder) / f"out.{kind}"
-        command = [sys.executable, "-m", "quaestor", "score", str(source), "-m", metrics, "-o", str(out)]
+        command = [sys.executable, "-m", "elench", "score", str(source), "-m", metrics, "-o", str(out)]
         environment = dict(os.environ)
         if twice:
-            from quaestor.models.catalog import cache_folder
+            from elench.models.catalog import cache_folder
 
-            models = environment.get("QUAESTOR_MODELS", str(cache_folder() / "models"))
-            environment |= {"QUAESTOR_CACHE": str(Path(folder) / "cache"), "QUAESTOR_MODELS": models}
+            models = environment.get("ELENCH_MODELS", str(cache_folder() / "models"))
+            environment |= {"ELENCH_CACHE": str(Path(folder) / "cache"), "ELENCH_MODELS": models}
         for run in range(2 if twice else 1):
             started = time.monotonic()
             subprocess.run(command, check=True, env=environment)

@@ -3,8 +3,8 @@
     python benchmarks/meta_speed.py [--items 1500] [--metrics 20] [--dimensions 7] [--draws 1000]
 
 The baseline computes the same Pearson and Spearman draws (and Kendall's point estimates) with scipy, one resample at a
-time; it is timed on a few draws and scaled up. quaestor's time also has tau-c, pairwise accuracy, clusters and marks.
-Times are seconds of the processor (other programs on the machine do not count) and of the clock.
+time; it is timed on a few draws and scaled up. elench's time also has tau-c, pairwise accuracy, clusters and marks.
+Times are CPU seconds (other programs on the machine do not count) and wall time.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import time
 import numpy as np
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-from quaestor.meta.evaluation import evaluate
-from quaestor.meta.judgements import Judgements
-from quaestor.records import Record
+from elench.evaluate.judgements import Judgements
+from elench.evaluate.meta import evaluate
+from elench.records.record import Record
 
 
 def main() -> None:
@@ -54,7 +54,7 @@ def main() -> None:
     scipy = per_draw * a.draws + time.process_time() - start
 
     size = f"{a.items} items × {a.metrics} metrics × {a.dimensions} dimensions × {a.draws} draws"
-    print(f"{size}: quaestor {ours:.1f} s, {waited:.1f} s by the clock")
+    print(f"{size}: elench {ours:.1f} s, {waited:.1f} s wall time")
     print(f"  ({len(found.rows)} rows, five coefficients with intervals, clusters, marks)")
     print(f"scipy, one resample at a time: {scipy:.0f} s (from {a.baseline_draws} draws); ratio {scipy / ours:.0f}")
 

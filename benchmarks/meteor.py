@@ -6,7 +6,7 @@ from lexical import make_pairs, nltk_wordnet, race
 from nltk.tokenize import word_tokenize
 from nltk.translate.meteor_score import single_meteor_score
 
-from quaestor.metrics.meteor import meteor
+from elench.metrics.meteor import meteor
 
 wordnet = nltk_wordnet()
 

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 def items(count: int, per_passage: int = 15) -> list[dict[str, str]]:
     """Questions about passages of the shipped sample: each asks for a run of words, which is its answer."""
-    from quaestor.records import read_records
+    from elench.records.record import read_records
 
     sample = Path(__file__).resolve().parent.parent / "sample" / "records.jsonl"
     passages = list(dict.fromkeys(r.context for r in read_records(sample) if r.context))
@@ -31,7 +31,7 @@ def items(count: int, per_passage: int = 15) -> list[dict[str, str]]:
         words = passages[number % len(passages)].split()
         words = words[
             (7 * (number // len(passages))) % 20 :
-        ]  # other passages of the same kind, so that none stands twice
+        ]  # other passages of the same kind, so that none occurs twice
         at = (k % per_passage) * 4 + 2
         question = f"What does the text say about {' '.join(words[at : at + 3])} and {words[at + 5]}?"
         made.append(
@@ -63,9 +63,9 @@ def main(count: int, slow: int, threads: int, only: str) -> None:
     from tests.metrics.second_qascore import SecondQAScore
     from tests.metrics.second_qrelscore import SecondQRelScore
 
-    import quaestor
-    from quaestor.models.base import ModelChoice, ModelSet
-    from quaestor.models.checkpoints import find
+    import elench
+    from elench.models.base import ModelChoice, ModelSet
+    from elench.models.checkpoints import find
 
     if threads:
         torch.set_num_threads(threads)
@@ -85,9 +85,9 @@ def main(count: int, slow: int, threads: int, only: str) -> None:
     for spec, one in sides.items():
         if only and not spec.startswith(only):
             continue
-        quaestor.score(made[:1], spec, models=models, cache=False)  # load
+        elench.score(made[:1], spec, models=models, cache=False)  # load
         started = time.perf_counter()
-        fast = quaestor.score(made, spec, models=models, cache=False)
+        fast = elench.score(made, spec, models=models, cache=False)
         fast_rate = count / (time.perf_counter() - started)
         started = time.perf_counter()
         slow_values = [one(r) for r in few]

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import click
 
-from quaestor.engine.drive import Driver
-from quaestor.metrics import metric
-from quaestor.models.base import ModelSet
-from quaestor.records import Record, read_records
+from elench.engine.drive import Driver
+from elench.metrics import metric
+from elench.models.base import ModelSet
+from elench.records.record import Record, read_records
 
 MODELS = ModelSet()
 

@@ -14,8 +14,8 @@ import click
 import numpy as np
 from scipy.stats import pearsonr, rankdata, spearmanr
 
-import quaestor
-from quaestor.records import Record, read_records
+import elench
+from elench.records.record import Record, read_records
 
 PAIRS = [
     ("What was the title of Bob Dylan's first album?", "What was Bob Dylan's first album called?", 0.928),
@@ -28,8 +28,7 @@ PAIRS = [
 OURS = [
     "qsts",
     "qsts[class=off]",
-    "qsts[classes=likely]",
-    "qsts[classes=best,relations=same]",
+    "qsts[form=ours]",
     "qsts[symmetric=on]",
     "qsts[form=code]",
 ]
@@ -42,8 +41,8 @@ def taken(path: Path, n: int) -> list[Record]:
 
 def values(records: list[Record], specs: list[str]) -> dict[str, np.ndarray]:
     """Scores of records that every metric could score."""
-    result = quaestor.score(records, specs)
-    table = np.array([[np.nan if v is None else v for v in result.values(str(quaestor.metric(s)))] for s in specs])
+    result = elench.score(records, specs)
+    table = np.array([[np.nan if v is None else v for v in result.values(str(elench.metric(s)))] for s in specs])
     return dict(zip(specs, table, strict=True))
 
 

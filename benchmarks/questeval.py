@@ -6,7 +6,7 @@ batching and shared passages save against the same models called one question at
     python benchmarks/questeval.py RECORDS.jsonl --sources 10 --seed 0 --subset PART.jsonl
 
 The second form measures nothing: it writes all records of so many sources, drawn by the seed, for a smaller run of
-`quaestor score`. RECORDS holds summaries with their sources (several summaries of a source: the first is scored cold, the second with
+`elench score`. RECORDS holds summaries with their sources (several summaries of a source: the first is scored cold, the second with
 the source's questions known). Wall-clock and processor seconds are printed; on a busy machine trust the latter.
 """
 
@@ -22,13 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from quaestor.engine.drive import Driver
-from quaestor.metrics import metric
-from quaestor.models.asker import LIMIT, passage_ids, wish_ids
-from quaestor.models.base import ModelSet
-from quaestor.models.cache import AnswerCache
-from quaestor.records import Record, read_records, write_records
-from quaestor.requests import Ask, Read
+from elench.engine.drive import Driver
+from elench.metrics import metric
+from elench.models.asker import LIMIT, passage_ids, wish_ids
+from elench.models.base import ModelSet
+from elench.models.cache import AnswerCache
+from elench.records.record import Record, read_records, write_records
+from elench.requests import Ask, Read
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float, float]:

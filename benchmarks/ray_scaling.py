@@ -21,13 +21,14 @@ SHORT = 64
 
 def run(file: Path, spec: str, engine: str, workers: int) -> tuple[dict[str, float | None], float]:
     """Scores by id, and seconds."""
-    from quaestor.engine.run import Job, score_file
-    from quaestor.metrics import metric
-    from quaestor.models.base import ModelSet
+    from elench.engine.job import Job, score_file
+    from elench.engine.session import Session
+    from elench.metrics import metric
+    from elench.models.base import ModelSet
 
     out = file.with_suffix(f".{engine}{workers}.jsonl")
     begun = time.perf_counter()
-    score_file(Job(file, [metric(spec)], out, ModelSet(), workers=workers, cached=False, engine=engine))
+    score_file(Job(file, [metric(spec)], out, Session(ModelSet(), False, workers, engine)))
     seconds = time.perf_counter() - begun
     lines = map(json.loads, out.read_text().splitlines())
     return {line["id"]: line["scores"][spec] for line in lines}, seconds

@@ -39,7 +39,7 @@ def main(trials: int, seed: int) -> None:
         base = [
             sys.executable,
             "-m",
-            "quaestor",
+            "elench",
             "score",
             str(here / "in.jsonl"),
             "-m",

@@ -5,7 +5,7 @@ import sys
 from lexical import make_pairs, race
 from rouge_score.rouge_scorer import RougeScorer
 
-from quaestor.metrics.rouge import rouge_l
+from elench.metrics.rouge import rouge_l
 
 outside = RougeScorer(["rougeL"])
 reached = [

@@ -1,4 +1,4 @@
-"""`quaestor serve` under load: requests and records per second, p50 and p95 per request, for batches of 1, 16 and 128.
+"""`elench serve` under load: requests and records per second, p50 and p95 per request, for batches of 1, 16 and 128.
 
     python benchmarks/service.py [--seconds 10] [--clients 4] [-m rouge-l] [-m bertscore]
 
@@ -47,7 +47,7 @@ def post(connection: HTTPConnection, specs: tuple[str, ...], records: list[dict[
 def main(seconds: float, clients: int, specs: tuple[str, ...]) -> None:
     """Start the server, load it, print the figures, stop it."""
     port = free_port()
-    command = [sys.executable, "-m", "quaestor", "serve", "--port", str(port)]
+    command = [sys.executable, "-m", "elench", "serve", "--port", str(port)]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         for _ in range(200):

@@ -21,8 +21,8 @@ def main() -> None:
 
     import torch
 
-    from quaestor.models.base import ModelSet
-    from quaestor.requests import Continue
+    from elench.models.base import ModelSet
+    from elench.requests import Continue
 
     torch.set_num_threads(given.threads)
     model = ModelSet()["causal"]

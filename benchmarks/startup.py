@@ -1,4 +1,4 @@
-"""How fast quaestor starts, and how many packages its core brings.
+"""How fast elench starts, and how many packages its core brings.
 
 python benchmarks/startup.py
 """
@@ -31,8 +31,8 @@ def main(install: bool) -> None:
     """Import, help and install."""
     bare = seconds([sys.executable, "-c", "pass"])
     click.echo(f"python -c pass                 {bare:.3f} s")
-    click.echo(f"python -c 'import quaestor'    {seconds([sys.executable, '-c', 'import quaestor']):.3f} s")
-    click.echo(f"quaestor --help                {seconds([sys.executable, '-m', 'quaestor', '--help']):.3f} s")
+    click.echo(f"python -c 'import elench'    {seconds([sys.executable, '-c', 'import elench']):.3f} s")
+    click.echo(f"elench --help                {seconds([sys.executable, '-m', 'elench', '--help']):.3f} s")
     if install:
         root = Path(__file__).resolve().parent.parent
         with tempfile.TemporaryDirectory() as folder:

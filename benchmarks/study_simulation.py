@@ -24,13 +24,13 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 from study_load import make_study
 
-from quaestor.meta.agreement import wilson
-from quaestor.study.crowd import MIXTURE, Crowd, Truth
-from quaestor.study.folder import Study
-from quaestor.study.quality import judge_raters
-from quaestor.study.replication import correlate
-from quaestor.study.scores import judgements, kept_sittings, tabulate
-from quaestor.study.simulate import Simulation, simulate_run, simulate_study
+from elench.stats.agreement import wilson
+from elench.study.analyse.crowd import MIXTURE, Crowd, Truth
+from elench.study.analyse.quality import judge_raters
+from elench.study.analyse.replication import correlate
+from elench.study.analyse.scores import judgements, kept_sittings, tabulate
+from elench.study.analyse.simulate import Simulation, simulate_run, simulate_study
+from elench.study.folder import Study
 
 
 def rate(hits: int, n: int) -> str:

@@ -35,11 +35,11 @@ def main() -> None:
         port = held.getsockname()[1]
         held.close()
         study = str(Path(place) / "study")
-        quaestor = [sys.executable, "-m", "quaestor", "study"]
+        elench = [sys.executable, "-m", "elench", "study"]
         begun = time.perf_counter()
-        subprocess.run([*quaestor, "new", str(records), "-o", study], check=True)
+        subprocess.run([*elench, "new", str(records), "-o", study], check=True)
         designed = time.perf_counter()
-        with subprocess.Popen([*quaestor, "serve", study, "--port", str(port)], stdout=subprocess.DEVNULL) as server:
+        with subprocess.Popen([*elench, "serve", study, "--port", str(port)], stdout=subprocess.DEVNULL) as server:
             try:
                 while time.perf_counter() - designed < 60:
                     try:

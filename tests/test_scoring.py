@@ -1,11 +1,11 @@
-"""quaestor.score takes what people have and gives back something readable."""
+"""elench.score takes what people have and gives back something readable."""
 
 from dataclasses import dataclass
 
 import pytest
 
-import quaestor
-from quaestor.errors import UsageError
+import elench
+from elench.errors import UsageError
 
 ROWS = [
     {"id": "1", "system": "s", "judge": "answer", "answer": "the red fox", "references": ["the red fox"]},
@@ -27,13 +27,13 @@ def sources(tmp_path):
     import pandas
     import polars
 
-    from quaestor.records import Record, write_records
+    from elench.records.record import Record, write_records
 
     write_records([Record.from_object(r) for r in ROWS], tmp_path / "rows.jsonl")
     return {
         "dicts": ROWS,
         "dataclasses": [Row(r["id"], r["answer"], r["references"]) for r in ROWS],
-        "records": [quaestor.Record.from_object(r) for r in ROWS],
+        "records": [elench.Record.from_object(r) for r in ROWS],
         "pandas": pandas.DataFrame(ROWS),
         "polars": polars.DataFrame(ROWS),
         "datasets": datasets.Dataset.from_list(ROWS),
@@ -45,13 +45,13 @@ def sources(tmp_path):
 
 def test_every_source_gives_the_same_numbers(tmp_path):
     for name, source in sources(tmp_path).items():
-        result = quaestor.score(source, ["f1", "em"])
+        result = elench.score(source, ["f1", "em"])
         assert result["f1"] == {"1": 1.0, "2": pytest.approx(2 / 3), "3": None}, name
         assert result.unscored["f1"] == {"3": "empty answer"}, name
 
 
 def test_the_result_prints_indexes_and_becomes_a_table():
-    result = quaestor.score(ROWS, "f1,em")
+    result = elench.score(ROWS, "f1,em")
     assert result["f1", "1"] == 1.0 and result["1"] == {"f1": 1.0, "em": 1.0}
     assert "f1" in repr(result) and "0.8333" in repr(result)
     assert result._repr_html_().startswith("<table>")
@@ -68,8 +68,7 @@ def test_the_result_prints_indexes_and_becomes_a_table():
     ("source", "said"),
     [
         ([], "no records"),
-        ([{"id": "1", "references": "x"}], "record 0: field 'references'"),
-        ([{"id": "1"}, {"id": "1"}], "record 1: field 'id'"),
+        ([{"id": "1", "references": 3}], "record 0: field 'references'"),
         ([3], "record 0"),
         (3, "cannot read records"),
         ({"answer": ["a", "b"], "references": [["a"]]}, "different lengths: answer 2, references 1"),
@@ -77,15 +76,15 @@ def test_the_result_prints_indexes_and_becomes_a_table():
 )
 def test_bad_input_is_named(source, said):
     with pytest.raises(UsageError, match=said):
-        quaestor.score(source, "f1")
+        elench.score(source, "f1")
 
 
-def test_importing_quaestor_loads_nothing_heavy():
+def test_importing_elench_loads_nothing_heavy():
     import subprocess
     import sys
 
     code = (
-        "import sys, quaestor; quaestor.score([{'answer': 'a', 'references': ['a']}], 'f1,bleu');"
+        "import sys, elench; elench.score([{'answer': 'a', 'references': ['a']}], 'f1,bleu');"
         "print([m for m in ('torch', 'pandas', 'transformers', 'spacy', 'sklearn') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

@@ -21,7 +21,7 @@ WORDS = sorted(set(TEXT.split()) - {"?", "."})
 
 @cache
 def _home() -> Path:
-    home = Path(tempfile.mkdtemp(prefix="quaestor-tiny-"))
+    home = Path(tempfile.mkdtemp(prefix="elench-tiny-"))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
     return home
 

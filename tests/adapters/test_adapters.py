@@ -1,13 +1,13 @@
-"""The doors to other tools give the same numbers as quaestor.score."""
+"""The integrations give the same numbers as elench.score."""
 
 import numpy as np
 import pytest
 
-import quaestor
-from quaestor.adapters import add_scores, map_scores
-from quaestor.errors import UsageError
-from quaestor.models.base import ModelSet
-from quaestor.rewards import completion_text, reward, usable_question
+import elench
+from elench.adapters import add_scores, map_scores
+from elench.adapters.rewards import completion_text, reward, usable_question
+from elench.errors import UsageError
+from elench.models.base import ModelSet
 from tests.tiny import tiny
 
 SAID = ["the red fox sang", "a dog", "seven old boats lay near the lamp"]
@@ -21,21 +21,21 @@ SPECS = ["f1", "rouge-l", "bleu", "cider", "em"]
 
 @pytest.fixture(scope="module")
 def expected():
-    result = quaestor.score(ROWS, SPECS)
+    result = elench.score(ROWS, SPECS)
     return {spec: (result.summary()[spec]["corpus"], result.values(spec)) for spec in SPECS}
 
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_torchmetrics_updates_merge_to_the_corpus_score(spec, expected):
-    from quaestor.adapters.torchmetrics import QuaestorMetric
+    from elench.adapters.torchmetrics import ElenchMetric
 
-    module = QuaestorMetric(f"{spec}[judge=answer]")
+    module = ElenchMetric(f"{spec}[judge=answer]")
     module.update(SAID[:1], references=WANTED[:1])
     module.update(SAID[1:], references=WANTED[1:])
     assert float(module.compute()) == pytest.approx(expected[spec][0])
-    other = QuaestorMetric(f"{spec}[judge=answer]")
+    other = ElenchMetric(f"{spec}[judge=answer]")
     other.update(SAID[1:], references=WANTED[1:])
-    first = QuaestorMetric(f"{spec}[judge=answer]")
+    first = ElenchMetric(f"{spec}[judge=answer]")
     first.update(SAID[:1], references=WANTED[:1])
     first.merge_state(other)
     assert float(first.compute()) == pytest.approx(expected[spec][0])
@@ -46,7 +46,7 @@ def test_torchmetrics_updates_merge_to_the_corpus_score(spec, expected):
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_evaluate_module(spec, expected):
-    from quaestor.adapters.evaluate import load
+    from elench.adapters.evaluate import load
 
     found = load(f"{spec}[judge=answer]").compute(predictions=SAID, references=WANTED)
     assert found[spec] == pytest.approx(expected[spec][0]) and found["scores"] == pytest.approx(expected[spec][1])
@@ -67,17 +67,17 @@ def test_datasets_map_and_pandas(expected):
 def test_a_metric_as_a_reward():
     function = reward("f1", judge="answer")
     values = function(prompts=["p"] * 3, completions=SAID, references=WANTED)
-    assert values == pytest.approx(quaestor.score(ROWS, "f1").values("f1"))
+    assert values == pytest.approx(elench.score(ROWS, "f1").values("f1"))
     chat = [[{"role": "assistant", "content": "a dog "}], [{"role": "assistant", "content": ""}]]
     assert function(completions=chat, references=["a dog", "x"]) == [1.0, 0.0]
     assert reward("f1", judge="answer", missing=None)(completions=[" "], references=["x"]) == [None]
     perplexing = reward("likelihood", judge="question", models=ModelSet({"causal": str(tiny("llama"))}))
     said = ["who wrote it ?", "", [{"content": [{"type": "text", "text": "who"}]}]]
     good, empty, parts = perplexing(completions=said, context=["jane wrote the book ."] * 3)
-    assert empty == min(good, parts) - 1.0  # writing nothing never pays
+    assert empty == min(good, parts) - 1.0  # empty output never earns a reward
     with pytest.raises(UsageError, match="1 rows for 2"):
         function(completions=["a", "b"], references=["a"])
-    assert function.__name__ == "quaestor_f1" and function(completions=[]) == []
+    assert function.__name__ == "elench_f1" and function(completions=[]) == []
     with pytest.raises(UsageError, match="judge="):
         reward("f1")
     assert completion_text("  hi ") == "hi"

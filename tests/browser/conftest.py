@@ -17,7 +17,7 @@ import pytest
 
 from tests.study.cluster import programs, running_cluster, wipe
 
-CHROMIUM = os.environ.get("QUAESTOR_CHROMIUM", "/usr/bin/chromium")
+CHROMIUM = os.environ.get("ELENCH_CHROMIUM", "/usr/bin/chromium")
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-background-networking --disable-sync "
     "--disable-component-update --no-first-run"
@@ -55,7 +55,7 @@ def database(request: pytest.FixtureRequest) -> str | None:
 
 @dataclass
 class Server:
-    """`quaestor study serve` in a process of its own, to be killed and started again."""
+    """`elench study serve` in a process of its own, to be killed and started again."""
 
     folder: Path
     port: int
@@ -63,11 +63,13 @@ class Server:
     process: subprocess.Popen[str] | None = None
     join: str = ""
     admin: str = ""
+    bad: frozenset[str] | set[str] = frozenset()
+    """Texts of bad references, for simulated raters that read."""
 
     def start(self) -> None:
         words = ["study", "serve", str(self.folder), "--port", str(self.port)]
         words += ["--db", self.database] if self.database else []
-        run = [sys.executable, "-u", "-c", "from quaestor.cli import main; main()", *words]
+        run = [sys.executable, "-u", "-c", "from elench.cli import main; main()", *words]
         self.process = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         assert self.process.stdout is not None
         said = ""

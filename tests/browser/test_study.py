@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from quaestor.records import write_records
-from quaestor.study.design import compose
-from quaestor.study.folder import Study, write_study
-from quaestor.study.protocol import load_protocol
-from quaestor.study.sittings import collect
-from quaestor.study.store import Store
+from elench.records.record import write_records
+from elench.study.analyse.sittings import collect
+from elench.study.collect.store import Store
+from elench.study.design.compose import compose
+from elench.study.design.protocol_file import load_protocol
+from elench.study.folder import Study, write_study
 from tests.browser.conftest import Serve
 from tests.study.conftest import outputs
 
 pytestmark = pytest.mark.browser
-SHOTS = os.environ.get("QUAESTOR_SCREENSHOTS")
+SHOTS = os.environ.get("ELENCH_SCREENSHOTS")
 """A folder for screenshots, to be looked at."""
 
 
@@ -110,7 +110,7 @@ def test_a_careful_rater_and_the_researcher(browser: Any, serve: Serve, tmp_path
 
     researcher, complaints = visit(browser)
     researcher.goto(server.admin)
-    researcher.get_by_text("1 / 3").wait_for()
+    researcher.get_by_text("1 / 3").first.wait_for()
     assert "token" not in researcher.url
     assert researcher.locator(".badge", has_text="kept").count() == 1
     assert researcher.get_by_text("Item 3 was hard <b>to judge</b>.").count() == 1
@@ -178,6 +178,67 @@ def test_on_a_phone_with_choices_and_a_lost_connection(browser: Any, serve: Serv
     page.locator("#state", has_text="Saved").wait_for()
     page.reload()
     assert page.locator("input:checked").count() == 3
+
+
+def test_a_swipe_over_a_slider_never_rates_and_a_tap_does(browser: Any, serve: Serve, tmp_path: Path) -> None:
+    server = serve(make(tmp_path / "study", systems=2).folder)
+    page, _ = visit(browser, viewport={"width": 375, "height": 667}, has_touch=True, is_mobile=True)
+    page.goto(server.join)
+    page.get_by_role("button", name="I understand").tap()
+    page.wait_for_url("**/t/*/1")
+    shot(page, "phone-sliders")
+    slider = page.get_by_role("slider").nth(1)
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    x, y = box["x"] + box["width"] * 0.7, box["y"] + box["height"] / 2
+    touch = page.context.new_cdp_session(page)
+    before = page.evaluate("scrollY")
+    touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+    for step in range(1, 11):
+        touch.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [{"x": x, "y": y - 15 * step}]})
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.wait_for_timeout(300)
+    assert page.evaluate("scrollY") != before  # it was a scroll
+    assert page.locator("input.untouched").count() == 4
+    slider.tap()
+    page.locator("#state", has_text="Saved").wait_for()
+    assert page.locator("input.untouched").count() == 3
+
+
+def test_an_offline_change_survives_the_end_of_its_tab_and_a_stale_tab_gives_way(
+    browser: Any, serve: Serve, tmp_path: Path
+) -> None:
+    study = make(tmp_path / "study", systems=2)
+    server = serve(study.folder)
+    page, _ = visit(browser)
+    page.goto(server.join)
+    page.get_by_role("button", name="I understand").click()
+    page.wait_for_url("**/t/*/1")
+    first = page.url
+    rate(page, True)
+    page.get_by_role("button", name="Next").click()
+    page.wait_for_url("**/t/*/2")
+    page.goto(first)
+    page.context.set_offline(True)
+    page.get_by_role("slider").first.focus()
+    page.keyboard.press("End")
+    page.get_by_text("No connection").wait_for()
+    context = page.context
+    page.close()  # the tab is gone with an unsent change
+    context.set_offline(False)
+    other = context.new_page()
+    other.goto(first.rsplit("/", 1)[0] + "/2")  # another page of the task sends it
+    other.wait_for_function("!localStorage.length")
+    other.goto(first)
+    assert other.get_by_role("slider").first.input_value() == "100"
+    stale = context.new_page()
+    stale.goto(first)
+    other.get_by_role("slider").first.focus()
+    other.keyboard.press("Home")
+    other.locator("#state", has_text="Saved").wait_for()
+    stale.get_by_role("slider").first.focus()
+    stale.keyboard.press("ArrowLeft")
+    stale.wait_for_function("document.querySelector('input[type=range]').value === '0'")  # reloaded: the newer one
 
 
 def test_without_javascript(browser: Any, serve: Serve, tmp_path: Path) -> None:

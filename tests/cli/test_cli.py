@@ -9,9 +9,9 @@ import pytest
 GOOD = {"id": "1", "judge": "answer", "system": "s", "answer": "the red fox", "references": ["the red fox"]}
 
 
-def quaestor(*arguments, cwd=None):
+def elench(*arguments, cwd=None):
     return subprocess.run(
-        [sys.executable, "-m", "quaestor", *map(str, arguments)], capture_output=True, text=True, cwd=cwd
+        [sys.executable, "-m", "elench", *map(str, arguments)], capture_output=True, text=True, cwd=cwd
     )
 
 
@@ -21,7 +21,7 @@ def write(path, *lines):
 
 
 def test_help_lists_the_commands_of_the_contract():
-    told = quaestor("--help").stdout
+    told = elench("--help").stdout
     for (
         command
     ) in "score compare meta perturb study train replicate report models metrics verify baselines cache".split():  # noqa: SIM905
@@ -29,7 +29,7 @@ def test_help_lists_the_commands_of_the_contract():
 
 
 def test_score_prints_a_table_and_writes_the_files(tmp_path):
-    done = quaestor("score", write(tmp_path / "in.jsonl", GOOD), "-m", "f1,bleu[n=1]", "-o", tmp_path / "out.jsonl")
+    done = elench("score", write(tmp_path / "in.jsonl", GOOD), "-m", "f1,bleu[n=1]", "-o", tmp_path / "out.jsonl")
     assert done.returncode == 0, done.stderr
     assert "f1" in done.stdout and "1.0000" in done.stdout
     line = json.loads((tmp_path / "out.jsonl").read_text())
@@ -38,7 +38,7 @@ def test_score_prints_a_table_and_writes_the_files(tmp_path):
 
 
 def test_explain_prints_and_writes_the_evidence(tmp_path):
-    done = quaestor("score", write(tmp_path / "in.jsonl", GOOD), "-m", "f1", "-o", tmp_path / "out.jsonl", "--explain")
+    done = elench("score", write(tmp_path / "in.jsonl", GOOD), "-m", "f1", "-o", tmp_path / "out.jsonl", "--explain")
     assert "the red fox" in done.stdout
     assert json.loads((tmp_path / "out.jsonl").read_text())["evidence"]["f1"]
 
@@ -47,9 +47,14 @@ def test_explain_prints_and_writes_the_evidence(tmp_path):
     ("lines", "options", "said"),
     [
         (['{"id": "1", "answer": 3}'], ["--strict"], "in.jsonl:1: field 'answer' must be a string"),
-        ([GOOD, GOOD], ["--strict"], "in.jsonl:2: field 'id'"),
+        ([GOOD, GOOD], ["--strict"], "in.jsonl:2: duplicate id '1'"),
         ([GOOD, "oops"], ["--strict"], "in.jsonl:2: not valid JSON"),
-        ([{"id": "1", "judge": "answer", "answer": "a"}], ["--strict"], "in.jsonl:1: field 'references' is missing"),
+        (["oops", "{}}"], [], "in.jsonl:1: not valid JSON"),
+        (
+            [{"id": "1", "judge": "answer", "answer": "a"}],
+            ["--strict"],
+            "no record has 'references', which f1 needs; fields found: id, judge, answer",
+        ),
         ([GOOD], ["-m", "blue"], "did you mean bleu"),
         ([GOOD], ["-m", "bleu[x=1]"], "no parameter 'x'"),
         ([GOOD], ["--model", "encoder"], "ROLE=NAME"),
@@ -61,22 +66,22 @@ def test_explain_prints_and_writes_the_evidence(tmp_path):
 )
 def test_bad_input_is_one_line_and_exit_code_2(tmp_path, lines, options, said):
     write(tmp_path / "in.jsonl", *lines)
-    done = quaestor("score", "in.jsonl", "-m", "f1", *options, cwd=tmp_path)
+    done = elench("score", "in.jsonl", "-m", "f1", *options, cwd=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr and "Traceback" not in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+    assert sum("bad lines were set aside" not in line for line in done.stderr.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize("name", ["missing.jsonl", "empty.jsonl", "in.docx"])
 def test_files_that_cannot_be_read(tmp_path, name):
     (tmp_path / "empty.jsonl").write_text("")
     (tmp_path / "in.docx").write_text("x")
-    done = quaestor("score", tmp_path / name, "-m", "f1")
+    done = elench("score", tmp_path / name, "-m", "f1")
     assert done.returncode == 2 and name in done.stderr and len(done.stderr.strip().splitlines()) == 1
 
 
 def test_bad_lines_are_set_aside_without_strict(tmp_path):
-    done = quaestor("score", write(tmp_path / "in.jsonl", GOOD, "oops"), "-m", "f1", "-o", tmp_path / "out.jsonl")
+    done = elench("score", write(tmp_path / "in.jsonl", GOOD, "oops"), "-m", "f1", "-o", tmp_path / "out.jsonl")
     assert done.returncode == 0 and "1 bad lines were set aside" in done.stderr
     reject = json.loads((tmp_path / "out.rejects.jsonl").read_text())
     assert reject["line"] == 2 and reject["record"] == "oops"
@@ -84,17 +89,17 @@ def test_bad_lines_are_set_aside_without_strict(tmp_path):
 
 def test_strict_exits_1_when_a_record_stays_unscored(tmp_path):
     blank = GOOD | {"answer": " "}
-    done = quaestor("score", write(tmp_path / "in.jsonl", blank), "-m", "f1", "-o", tmp_path / "out.jsonl", "--strict")
+    done = elench("score", write(tmp_path / "in.jsonl", blank), "-m", "f1", "-o", tmp_path / "out.jsonl", "--strict")
     assert done.returncode == 1
     assert json.loads((tmp_path / "out.jsonl").read_text())["unscored"] == {"f1": "empty answer"}
 
 
 def test_metrics_lists_all_and_prints_a_card():
-    assert "bleu" in quaestor("metrics").stdout
-    card = quaestor("metrics", "bleu").stdout
+    assert "bleu" in elench("metrics").stdout
+    card = elench("metrics", "bleu").stdout
     for part in ("judges", "reads", "range", "source", "known limits", "parameters", "example"):
         assert part in card
-    assert "did you mean" in quaestor("metrics", "bleuu").stderr
+    assert "did you mean" in elench("metrics", "bleuu").stderr
 
 
 def test_compare_takes_one_file_per_system(tmp_path):
@@ -103,17 +108,24 @@ def test_compare_takes_one_file_per_system(tmp_path):
         del line["system"]
     write(tmp_path / "alpha.jsonl", *good)
     write(tmp_path / "beta.jsonl", *(line | {"answer": "no"} for line in good))
-    done = quaestor("compare", tmp_path / "alpha.jsonl", tmp_path / "beta.jsonl", "-m", "f1", "--format", "json")
+    done = elench("compare", tmp_path / "alpha.jsonl", tmp_path / "beta.jsonl", "-m", "f1", "--format", "json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["metrics"]["f1"]["systems"]["alpha"]["beats"] == ["beta"]
 
 
 def test_verify_recomputes_the_shipped_values():
-    done = quaestor("verify")
+    done = elench("verify")
     assert done.returncode == 0, done.stdout
     assert "0 wrong" in done.stdout
 
 
-def test_a_file_without_one_good_line_is_bad_input(tmp_path):
-    done = quaestor("score", write(tmp_path / "in.jsonl", {"id": "1", "answr": "x"}), "-m", "f1")
-    assert done.returncode == 2 and "in.jsonl:1:" in done.stderr and "Traceback" not in done.stderr
+def test_a_file_without_the_fields_of_any_metric_is_bad_input(tmp_path):
+    done = elench("score", write(tmp_path / "in.jsonl", {"id": "1", "answr": "x"}), "-m", "f1")
+    assert done.returncode == 2 and "in.jsonl: no record has" in done.stderr and "--map answer=answr" in done.stderr
+
+
+def test_a_file_of_which_nothing_can_be_scored_exits_1_with_the_reason(tmp_path):
+    source = write(tmp_path / "in.jsonl", GOOD | {"answer": " "}, {"id": "2", "judge": "answer", "answer": "fox"})
+    done = elench("score", source, "-m", "f1")
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "f1: 1 of 2 records unscored: no reference" in done.stderr and "nothing could be scored" in done.stderr

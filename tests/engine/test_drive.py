@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import pytest
 
-from quaestor.engine.drive import Driver, Failure
-from quaestor.errors import MissingModel, Unscored
-from quaestor.models.base import Model, ModelSet
-from quaestor.models.packing import pack
-from quaestor.requests import Request, together
+from elench.engine.drive import Driver, Failure
+from elench.errors import MissingModel, Unscored
+from elench.models.base import Model, ModelSet
+from elench.models.packing import pack
+from elench.requests import Request, together
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Speller(Model):
         if any(r.text == "boom" for r in batch):
             raise RuntimeError("boom")
         if any(r.text == "missing" for r in batch):
-            raise MissingModel("get it with: quaestor models pull")
+            raise MissingModel("get it with: elench models pull")
         return [r.text.upper() for r in batch]
 
 

@@ -10,15 +10,16 @@ from typing import ClassVar
 
 import pytest
 
-from quaestor.engine.drive import Driver
-from quaestor.engine.ray import Pool, check_address, score_windows_on_ray
-from quaestor.engine.run import Job, score_file
-from quaestor.engine.windows import score_window
-from quaestor.errors import UsageError
-from quaestor.metrics import metric
-from quaestor.metrics.base import Metric, Score
-from quaestor.models.base import ModelSet
-from quaestor.records import Record
+from elench.engine.drive import Driver
+from elench.engine.job import Job, score_file
+from elench.engine.ray import Pool, check_address, score_on_ray
+from elench.engine.session import Session
+from elench.engine.windows import score_window
+from elench.errors import UsageError
+from elench.metrics import metric
+from elench.metrics.base import Metric, Score
+from elench.models.base import ModelSet
+from elench.records.record import Record
 from tests.engine.test_run import make
 from tests.tiny import tiny
 
@@ -55,7 +56,7 @@ def test_the_same_file_as_the_local_engine(tmp_path, workers):
     source = make(tmp_path / "in.jsonl", 1100)
     chosen = [metric("bleu"), metric("cider")]
     score_file(Job(source, chosen, tmp_path / "local.jsonl"))
-    score_file(Job(source, chosen, tmp_path / "ray.jsonl", engine="ray", workers=workers))
+    score_file(Job(source, chosen, tmp_path / "ray.jsonl", Session(engine="ray", workers=workers)))
     assert (tmp_path / "ray.jsonl").read_bytes() == (tmp_path / "local.jsonl").read_bytes()
 
 
@@ -67,7 +68,7 @@ def test_models_in_actors_give_the_same_numbers():
     chosen = [metric("qrel-lrm")]
     here = score_window(records, chosen, Driver(models), {})
     groups = [records[i : i + 10] for i in range(0, 40, 10)]
-    there = [o for part in score_windows_on_ray(iter(groups), chosen, models, {}, 2, cached=False) for o in part]
+    there = [o for part in score_on_ray(Session(models, False, 2), iter(groups), chosen, {}) for o in part]
     assert [o.id for o in there] == [r.id for r in records]
     assert (
         max(abs(a.scores["qrel-lrm"].value - b.scores["qrel-lrm"].value) for a, b in zip(here, there, strict=True))
@@ -80,14 +81,14 @@ def test_a_worker_that_dies_costs_a_retry(tmp_path):
     groups = [
         [Record(f"{g}-{i}", answer="kill once" if (g, i) == (1, 2) else "fine") for i in range(5)] for g in range(4)
     ]
-    found = [o for part in score_windows_on_ray(iter(groups), chosen, ModelSet(), {}, 2) for o in part]
+    found = [o for part in score_on_ray(Session(workers=2), iter(groups), chosen, {}) for o in part]
     assert [o.id for o in found] == [r.id for group in groups for r in group]
     assert all(o.scores for o in found)
 
 
 def test_a_record_that_always_kills_is_unscored_and_the_rest_is_scored():
     groups = [[Record(f"{g}-{i}", answer="kill" if (g, i) == (0, 1) else "fine") for i in range(3)] for g in range(3)]
-    found = [o for part in score_windows_on_ray(iter(groups), [Deadly()], ModelSet(), {}, 2) for o in part]
+    found = [o for part in score_on_ray(Session(workers=2), iter(groups), [Deadly()], {}) for o in part]
     assert [o.id for o in found] == [r.id for group in groups for r in group]
     (bad,) = [o for o in found if not o.scores]
     assert bad.id == "0-1" and "the worker died" in bad.unscored["deadly"]
@@ -97,19 +98,23 @@ def test_resume_goes_on_under_ray(tmp_path):
     source = make(tmp_path / "in.jsonl", 1600)
     score_file(Job(source, [metric("f1")], tmp_path / "whole.jsonl"))
 
-    def stop(record, outcome):
-        if record.id == "700":
+    def stop(outcome):
+        if outcome.id == "700":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        score_file(Job(source, [metric("f1")], tmp_path / "cut.jsonl", engine="ray", workers=2, on_outcome=stop))
-    meta = score_file(Job(source, [metric("f1")], tmp_path / "cut.jsonl", engine="ray", workers=2, resume=True))
+        score_file(
+            Job(source, [metric("f1")], tmp_path / "cut.jsonl", Session(engine="ray", workers=2), on_outcome=stop)
+        )
+    meta = score_file(
+        Job(source, [metric("f1")], tmp_path / "cut.jsonl", Session(engine="ray", workers=2), resume=True)
+    )
     assert (tmp_path / "cut.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
     assert meta["records"] == 1600 and json.loads((tmp_path / "cut.meta.json").read_text())["records"] == 1600
 
 
 def test_an_actor_killed_from_outside_is_replaced():
-    pool = Pool(1, 1, [Deadly()], ModelSet(), {}, False)
+    pool = Pool(1, 1, Session(cache=False), [Deadly()], {})
     records = [Record("1", answer="fine")]
     assert pool.collect(*pool.submit(records))
     actor = pool.actors[0]

@@ -11,13 +11,18 @@ from dataclasses import replace
 
 import pytest
 
-from quaestor.engine.drive import Driver
-from quaestor.engine.run import Job, score_file
-from quaestor.engine.windows import gather_corpora, merge_corpora, windows
-from quaestor.errors import UsageError
-from quaestor.metrics import metric
-from quaestor.models.base import ModelSet
-from quaestor.records import Record
+import elench
+from elench.engine.corpus import Replay, gather
+from elench.engine.drive import Driver
+from elench.engine.job import Job, score_file
+from elench.engine.session import Session
+from elench.engine.windows import windows
+from elench.errors import UsageError
+from elench.metrics import metric
+from elench.models.base import ModelSet
+from elench.records import formats
+from elench.records.judging import SAMPLE
+from elench.records.record import Record, read_records
 
 WORDS = "the red fox saw a small lamp near seven old boats and sang all night about rain".split()  # noqa: SIM905
 
@@ -36,7 +41,7 @@ def make(path, n, seed=0):
 
 
 def run(path, out, specs="bleu,f1,cider", **options):
-    from quaestor.metrics import split_specs
+    from elench.metrics import split_specs
 
     return score_file(Job(path, [metric(s) for s in split_specs(specs)], out, **options))
 
@@ -45,7 +50,8 @@ def test_output_and_summary(tmp_path):
     meta = run(make(tmp_path / "in.jsonl", 40), tmp_path / "out.jsonl", explain=True)
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [line["id"] for line in lines] == [str(i) for i in range(40)]
-    assert set(lines[0]) == {"id", "system", "scores", "unscored", "evidence"}
+    assert set(lines[0]) == {"id", "system", "scores", "unscored", "counts", "evidence"}
+    assert set(lines[0]["counts"]) == {"bleu"}
     assert set(lines[0]["scores"]) == {"bleu", "f1", "cider"}
     written = json.loads((tmp_path / "out.meta.json").read_text())
     assert written == json.loads(json.dumps(meta))
@@ -53,14 +59,14 @@ def test_output_and_summary(tmp_path):
     assert meta["metrics"]["f1"]["mean"] == pytest.approx(mean)
     assert meta["metrics"]["f1"]["n"] == 40 and set(meta["metrics"]["f1"]["systems"]) == {"s0", "s1", "s2"}
     assert meta["metrics"]["bleu"]["corpus"] != pytest.approx(meta["metrics"]["bleu"]["mean"])
-    assert "bleu[n=4" in meta["signatures"]["bleu"] and "quaestor" in meta["signatures"]["bleu"]
+    assert "bleu[n=4" in meta["signatures"]["bleu"] and "elench" in meta["signatures"]["bleu"]
     assert not (tmp_path / "out.journal.jsonl").exists() and not (tmp_path / "out.rejects.jsonl").exists()
 
 
 def test_workers_give_the_same_file(tmp_path):
     source = make(tmp_path / "in.jsonl", 1300)
     run(source, tmp_path / "one.jsonl")
-    run(source, tmp_path / "two.jsonl", workers=2)
+    run(source, tmp_path / "two.jsonl", session=Session(workers=2))
     assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
 
 
@@ -79,7 +85,7 @@ def test_killed_and_resumed_gives_the_very_same_file(tmp_path):
     command = [
         sys.executable,
         "-m",
-        "quaestor",
+        "elench",
         "score",
         str(source),
         "-m",
@@ -110,8 +116,8 @@ def test_a_torn_end_is_cut_off_on_resume(tmp_path):
     source = make(tmp_path / "in.jsonl", 2000)
     run(source, tmp_path / "whole.jsonl")
 
-    def stop(record, outcome):
-        if record.id == "1200":
+    def stop(outcome):
+        if outcome.id == "1200":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -130,12 +136,12 @@ def test_a_torn_end_is_cut_off_on_resume(tmp_path):
 def test_resuming_another_run_is_refused(tmp_path):
     source = make(tmp_path / "in.jsonl", 2000)
 
-    def stop(record, outcome):
+    def stop(outcome):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         run(source, tmp_path / "out.jsonl", on_outcome=stop)
-    with pytest.raises(UsageError, match="another signatures"):
+    with pytest.raises(UsageError, match="signatures changed"):
         run(source, tmp_path / "out.jsonl", specs="f1", resume=True)
     (tmp_path / "other.jsonl").write_text("")
     with pytest.raises(UsageError, match="no journal"):
@@ -156,26 +162,47 @@ def test_half_a_surrogate_pair_is_rejected_and_kept_aside(tmp_path):
     assert rejected.count("\n") == 1 and "ud800" in rejected and json.loads(rejected)
 
 
-def test_missing_fields_are_rejects_and_bad_texts_are_unscored(tmp_path):
-    lines = [
-        {"id": "ok", "judge": "answer", "answer": "a b", "references": ["a b"]},
-        {"id": "no refs", "judge": "answer", "answer": "a b"},
-        {"id": "empty refs", "judge": "answer", "answer": "a b", "references": []},
-        {"id": "empty", "judge": "answer", "answer": " ", "references": ["a"]},
-        {"id": "other", "judge": "summary", "summary": "a", "references": ["a"]},
-    ]
+LACKING = [
+    {"id": "ok", "judge": "answer", "answer": "a b", "references": ["a b"]},
+    {"id": "no refs", "judge": "answer", "answer": "a b"},
+    {"id": "empty refs", "judge": "answer", "answer": "a b", "references": []},
+    {"id": "empty", "judge": "answer", "answer": " ", "references": ["a"]},
+    {"id": "other", "judge": "summary", "summary": "b", "references": ["b"]},
+    {"id": "bad", "judge": "answer", "answer": 3, "references": ["a"]},
+    {"id": "ok", "judge": "answer", "answer": "a b", "references": ["a b"]},
+]
+FATES = {
+    "no refs": "no reference",
+    "empty refs": "no reference",
+    "empty": "empty answer",
+    "other": None,  # f1 judges summaries too
+}
+
+
+def test_a_record_has_the_same_fate_by_command_and_from_python(tmp_path):
     source = tmp_path / "in.jsonl"
-    source.write_text("\n".join(json.dumps(line) for line in lines))
+    source.write_text("\n".join(json.dumps(line) for line in LACKING))
     meta = run(source, tmp_path / "out.jsonl", specs="f1")
-    rejects = [json.loads(line) for line in (tmp_path / "out.rejects.jsonl").read_text().splitlines()]
-    assert [(r["line"], r["record"]["id"]) for r in rejects] == [(2, "no refs")]
-    assert "'references' is missing" in rejects[0]["reason"] and "f1" in rejects[0]["reason"]
     out = {line["id"]: line for line in map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())}
-    assert out["ok"]["scores"]["f1"] == 1.0
-    assert out["empty refs"]["unscored"]["f1"] == "no reference"
-    assert out["empty"]["unscored"]["f1"] == "empty answer"
-    assert meta["rejected"] == 1
-    with pytest.raises(UsageError, match=r"in\.jsonl:2: field 'references' is missing"):
+    rejects = [json.loads(line) for line in (tmp_path / "out.rejects.jsonl").read_text().splitlines()]
+    assert {name: out[name]["unscored"].get("f1") for name in FATES} == FATES
+    assert [r["line"] for r in rejects] == [6, 7] and meta["records"] == 5 and meta["rejected"] == 2
+    assert meta["metrics"]["f1"]["reasons"] == {"no reference": 2, "empty answer": 1}
+    for given in (source, LACKING):
+        result = elench.score(given, "f1")
+        assert {o.id: o.value("f1") for o in result.scored} == {k: line["scores"]["f1"] for k, line in out.items()}
+        assert {o.id: dict(o.unscored) for o in result.scored} == {k: line["unscored"] for k, line in out.items()}
+        assert [r.reason.split(":")[0] for r in result.rejects] == [r["reason"].split(":")[0] for r in rejects]
+        assert len(result.values("f1")) == len(LACKING)
+        assert result.summary()["f1"] == meta["metrics"]["f1"]
+        with pytest.raises(UsageError, match="field 'answer' must be a string"):
+            elench.score(given, "f1", strict=True)
+
+
+def test_strict_stops_at_the_first_bad_line(tmp_path):
+    source = tmp_path / "in.jsonl"
+    source.write_text("\n".join(json.dumps(line) for line in LACKING))
+    with pytest.raises(UsageError, match=r"in\.jsonl:6: field 'answer'"):
         run(source, tmp_path / "strict.jsonl", specs="f1", strict=True)
 
 
@@ -187,14 +214,31 @@ def test_a_field_that_only_one_metric_misses_leaves_the_other_metrics_score(tmp_
     assert line["scores"]["bleu[n=1]"] == pytest.approx(1.0, abs=1) and line["unscored"]["answer-leak"] == "no answer"
 
 
-def test_corpus_states_of_two_halves_merge(tmp_path):
-    source = make(tmp_path / "in.jsonl", 60)
-    from quaestor.records import read_records
-
-    records, cider = list(read_records(source)), [metric("cider")]
+def test_corpus_counts_of_two_halves_add_up(tmp_path):
+    records, cider = list(read_records(make(tmp_path / "in.jsonl", 60))), [metric("cider")]
     driver = Driver(ModelSet())
-    halves = [gather_corpora(part, cider, driver) for part in (records[:25], records[25:])]
-    assert merge_corpora(halves) == merge_corpora(halves[::-1]) == gather_corpora(records, cider, driver)
+    first, second = (gather(part, cider, driver)["cider"] for part in (records[:25], records[25:]))
+    assert first + second == second + first == gather(records, cider, driver)["cider"]
+
+
+def test_rows_are_read_once_and_gone_through_twice(monkeypatch):
+    monkeypatch.setattr("elench.engine.corpus.IN_MEMORY", 3)
+    rows = Replay(iter(range(10)))
+    assert list(rows.record()) == list(rows) == list(rows) == list(range(10))
+
+
+@pytest.mark.parametrize("specs", ["f1", "f1,cider"])
+def test_the_input_is_parsed_once(tmp_path, monkeypatch, specs):
+    source, seen = make(tmp_path / "in.jsonl", 1200), []
+
+    def counting(path):
+        for number, row in formats.read_jsonl(path):
+            seen.append(number)
+            yield number, row
+
+    monkeypatch.setitem(formats.READERS, ".jsonl", counting)
+    run(source, tmp_path / "out.jsonl", specs=specs)
+    assert [n for n in seen if n > SAMPLE] == list(range(SAMPLE + 1, 1201))  # the head is also looked at beforehand
 
 
 def test_windows_are_bounded_by_records_and_by_text():

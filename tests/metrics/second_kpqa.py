@@ -67,7 +67,7 @@ def code_bleu1(said: list[tuple[str, float]], wanted: list[str]) -> float:
 
 
 def code_rouge_l(said: list[tuple[str, float]], wanted: list[tuple[str, float]]) -> float:
-    """As the public program: on equal pieces the reference's weight is added on the diagonal; β = 1; at most 1."""
+    """As the public program: on equal pieces the reference's weight is added on the diagonal; β = 1."""
 
     @cache
     def table(i: int, j: int) -> float:
@@ -79,4 +79,4 @@ def code_rouge_l(said: list[tuple[str, float]], wanted: list[tuple[str, float]])
 
     shared = table(len(wanted), len(said))
     precision, recall = shared / sum(k for _, k in said), shared / sum(k for _, k in wanted)
-    return min(1.0, 2 * precision * recall / (precision + recall)) if shared else 0.0
+    return 2 * precision * recall / (precision + recall) if shared else 0.0

@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokeniz
 
 
 class SecondQAScore:
-    """`masked` for the paper's and the code's form, `causal` for the causal forms."""
+    """`masked` for the paper's and the code's form, `causal` for the causal form."""
 
     def __init__(self, masked: Path | None = None, causal: Path | None = None) -> None:
         if masked:
@@ -72,6 +72,3 @@ class SecondQAScore:
 
     def causal(self, context, question, answer):
         return self._continue(f"{context}\n\nQuestion: {question}\nAnswer:", f" {answer}")
-
-    def gain(self, context, question, answer):
-        return self.causal(context, question, answer) - self._continue(f"{context}\n\nAnswer:", f" {answer}")

@@ -1,7 +1,7 @@
 """QSTS once more, for reading: straight from spaCy documents, one small step at a time, no vectorised tables.
 
-`qsts(reference, candidate, vectors, form, other)` follows METRICS in this order: names, edges, words where there are no
-edges, cube root. It shares with the fast implementation only the list of stop words.
+`qsts(reference, candidate, vectors, form)` follows the paper in this order: names, edges, cube root; then what form=ours
+changes; then the published code. It shares with the fast implementation only the list of stop words.
 """
 
 from __future__ import annotations
@@ -11,19 +11,25 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from quaestor.metrics.qsts_edges import STOP_WORDS
+from elench.metrics.qsts_edges import STOP_WORDS
 
 Vectors = Callable[[str], Any]
 NAMED = {"PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "EVENT", "WORK_OF_ART", "LAW", "LANGUAGE"}
+IGNORED = {"det", "expl", "case", "preconj", "predet", "prep", "agent", "punct"}
+UNIVERSAL = {
+    "nsubjpass": "nsubj:pass", "csubjpass": "csubj:pass", "relcl": "acl:relcl", "dobj": "obj", "dative": "iobj",
+}  # fmt: skip
 NO_CONTENT = {"ADP", "AUX", "CCONJ", "DET", "PART", "PRON", "PUNCT", "SCONJ", "SPACE"}
 
 
-def qsts(reference: Any, candidate: Any, vectors: Vectors, form: str = "paper", other: float = 0.5) -> float:
-    """Equation (1) for two spaCy documents of one class; an edge under another relation counts `other`."""
+def qsts(reference: Any, candidate: Any, vectors: Vectors, form: str = "paper") -> float:
+    """Equation (1) for two spaCy documents of one class."""
     if form == "code":
         nesim, semsim = published_names(reference, candidate), published_edges(reference, candidate, vectors)
+    elif form == "ours":
+        nesim, semsim = names(reference, candidate), edges(reference, candidate, vectors)
     else:
-        nesim, semsim = names(reference, candidate), edges(reference, candidate, vectors, other)
+        nesim, semsim = paper_names(reference, candidate), paper_edges(reference, candidate, vectors)
     return float((nesim * semsim) ** (1 / 3))
 
 
@@ -34,6 +40,58 @@ def has_content(token: Any) -> bool:
     if token.pos_ in NO_CONTENT or not any(character.isalnum() for character in token.text):
         return False
     return token.text.lower().replace("’", "'") not in STOP_WORDS and token.lemma_.lower() not in STOP_WORDS
+
+
+def in_a_name(token: Any) -> bool:
+    return has_content(token) and (token.pos_ == "PROPN" or token.ent_type_ != "")
+
+
+def paper_names(reference: Any, candidate: Any) -> float:
+    """nesim: fraction of the reference's name tokens that are present in the candidate."""
+    wanted = [t.text.lower() for t in reference if in_a_name(t)]
+    present = [t.text.lower() for t in candidate]
+    return sum(name in present for name in wanted) / len(wanted) if wanted else 1.0
+
+
+def paper_triples(document: Any) -> list[tuple[Any, str, Any]]:
+    """Edges between content words in universal dependencies: over a preposition, and to a copula's predicate."""
+    found = []
+    for token in document:
+        if not has_content(token) or token.dep_ in IGNORED:
+            continue
+        head, relation = token.head, UNIVERSAL.get(token.dep_, token.dep_)
+        while head.pos_ == "ADP" and not has_content(head) and head.head != head:
+            head = head.head
+        if not has_content(head) and head.lemma_.lower() == "be":
+            predicates = [c for c in document if c.head == head and c.dep_ in ("attr", "acomp") and has_content(c)]
+            if token.dep_ in ("attr", "acomp") or not predicates:
+                continue
+            head = predicates[0]
+        if token.dep_ in ("pobj", "pcomp"):
+            relation = "nmod" if head.pos_ in ("NOUN", "PROPN", "NUM", "PRON") else "obl"
+        if has_content(head) and head != token:
+            found.append((head, relation, token))
+    return found
+
+
+def paper_edges(reference: Any, candidate: Any, vectors: Vectors) -> float:
+    """semsim: mean over the reference's edges of the best esim; 1 where there is none."""
+    wanted, offered = paper_triples(reference), paper_triples(candidate)
+
+    def esim(one: tuple[Any, str, Any], other: tuple[Any, str, Any]) -> float:
+        if one[1] != other[1]:
+            return 0.0
+        sides = []
+        for a, b in ((one[0], other[0]), (one[2], other[2])):
+            same = float(a.text.lower() == b.text.lower())
+            sides.append((in_a_name(a), same if in_a_name(a) else likeness(a, b, vectors)))
+        (head_name, head), (tail_name, tail) = sides
+        return head * tail if head_name or tail_name else (head + tail) / 2
+
+    return sum(max((esim(e, o) for o in offered), default=0.0) for e in wanted) / len(wanted) if wanted else 1.0
+
+
+# --- our improvements --------------------------------------------------------------------------------------------
 
 
 def is_name(token: Any) -> bool:
@@ -103,7 +161,8 @@ def likeness(a: Any, b: Any, vectors: Vectors) -> float:
     return min(1.0, max(0.0, cosine))
 
 
-def edges(reference: Any, candidate: Any, vectors: Vectors, other: float) -> float:
+def edges(reference: Any, candidate: Any, vectors: Vectors) -> float:
+    """An edge found under another relation counts half."""
     wanted, offered = triples(reference), triples(candidate)
     if not wanted:
         return words(reference, candidate, vectors)
@@ -119,7 +178,7 @@ def edges(reference: Any, candidate: Any, vectors: Vectors, other: float) -> flo
                 value = float(spelling(tail) == spelling(tail2)) * likeness(head, head2, vectors)
             else:
                 value = (likeness(head, head2, vectors) + likeness(tail, tail2, vectors)) / 2
-            best = max(best, value if rel == rel2 else value * other)
+            best = max(best, value if rel == rel2 else value * 0.5)
         total += best
     return total / len(wanted)
 

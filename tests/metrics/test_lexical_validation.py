@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from scipy.stats import pearsonr
 
-from quaestor.records import read_records
-from quaestor.scoring import score
+from elench.engine.scoring import score
+from elench.records.record import read_records
 
-DATA = Path(os.environ.get("QUAESTOR_DATA", Path(__file__).parents[3] / "shared" / "data")) / "judgements"
+DATA = Path(os.environ.get("ELENCH_DATA", Path(__file__).parents[3] / "shared" / "data")) / "judgements"
 pytestmark = [
     pytest.mark.validation,
-    pytest.mark.skipif(not DATA.is_dir(), reason="no judgement files: set QUAESTOR_DATA"),
+    pytest.mark.skipif(not DATA.is_dir(), reason="no judgement files: set ELENCH_DATA"),
 ]
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import quaestor
-from quaestor.models.base import ModelSet
-from quaestor.requests import Continue, Embed, Translate
-from quaestor.testing import check_metric
+import elench
+from elench.models.base import ModelSet
+from elench.requests import Continue, Embed, Translate
+from elench.testing import check_metric
 from tests.tiny import tiny
 
 RECORD = {
@@ -37,7 +37,7 @@ def test_a_metric_keeps_its_promises(spec: str, models: ModelSet) -> None:
 
 
 def value(spec: str, models: ModelSet, **changed: Any) -> float:
-    found = quaestor.score([{**RECORD, **changed}], [spec], models=models, cache=False)
+    found = elench.score([{**RECORD, **changed}], [spec], models=models, cache=False)
     return float(found[spec]["1"])
 
 
@@ -55,7 +55,7 @@ def test_moverscore_of_equally_long_texts_is_the_best_assignment(models: ModelSe
 def test_pieces_that_all_texts_have_weigh_nothing(models: ModelSet) -> None:
     pairs = [("king", "book"), ("river", "austen"), ("old", "new")]
     records = [{"id": a, "question": f"the {a}", "references": [f"the {b}"], "judge": "question"} for a, b in pairs]
-    found = quaestor.score(records, ["moverscore"], models=models, cache=False)["moverscore"]
+    found = elench.score(records, ["moverscore"], models=models, cache=False)["moverscore"]
     for a, b in pairs:
         x, y = (v.vectors[2] for v in models["encoder"].answer([Embed(f" the {a}"), Embed(f" the {b}")]))
         distance = np.linalg.norm(x / np.linalg.norm(x) - y / np.linalg.norm(y))

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-import quaestor
-from quaestor.errors import Unscored, UsageError
-from quaestor.metrics import metric
-from quaestor.metrics.base import Score
-from quaestor.metrics.qrelscore import power_mean, rescaled
-from quaestor.models.base import ModelSet
-from quaestor.requests import attempt, together, whichever
+import elench
+from elench.errors import Unscored, UsageError
+from elench.metrics import metric
+from elench.metrics.base import Score
+from elench.metrics.qrelscore import power_mean, rescaled
+from elench.models.base import ModelSet
+from elench.requests import attempt, together, whichever
 from tests.tiny import tiny
 
 CONTEXT = "jane austen wrote the great old book in the city by the river ."
@@ -50,7 +50,7 @@ def test_one_bad_reference_spares_the_others(models: ModelSet) -> None:
     record = {"id": "r", "judge": "question", "context": CONTEXT, "question": "who wrote the book ?"}
     for spec in ("ref-qrelscore[form=code]", "bertscore"):
         good, mixed = (
-            quaestor.score([{**record, "references": references}], spec, models=models, cache=False)
+            elench.score([{**record, "references": references}], spec, models=models, cache=False)
             for references in (["who wrote it ?"], ["\u200b", "?", "who wrote it ?"])
         )
         assert mixed[spec, "r"] is not None and mixed[spec, "r"] >= good[spec, "r"] - 1e-6
@@ -86,7 +86,7 @@ def test_what_is_left_of_several() -> None:
 def test_evidence_names_the_layers_that_count_and_the_confidence(models: ModelSet) -> None:
     record = {"id": "r", "judge": "question", "context": CONTEXT, "question": "who wrote the book ?"}
     specs = ["qrel-lrm[layers=2]", "qrel-grg[form=code]"]
-    (line,) = quaestor.score([record], specs, models=models, cache=False)
+    (line,) = elench.score([record], specs, models=models, cache=False)
     assert set(line["evidence"][specs[0]]["layers"]) == {"2"}
     assert {match[3] for match in line["evidence"][specs[0]]["matches"]} == {2}
     ((_, before, after),) = line["evidence"][specs[1]]["gains"]
@@ -96,7 +96,7 @@ def test_evidence_names_the_layers_that_count_and_the_confidence(models: ModelSe
 def test_a_long_context_says_how_much_was_cut(models: ModelSet) -> None:
     spec = "qascore[form=causal]"
     record = {"id": "r", "judge": "question", "context": CONTEXT * 300, "question": "who ?", "answer": "jane"}
-    (line,) = quaestor.score([record], spec, models=models, cache=False)
+    (line,) = elench.score([record], spec, models=models, cache=False)
     assert line["evidence"][spec]["tokens cut"] > 0
 
 
@@ -115,9 +115,9 @@ def test_a_long_context_says_how_much_was_cut(models: ModelSet) -> None:
 )
 def test_an_answer_is_found_however_it_is_written(context: str, answer: str) -> None:
     record = {"id": "r", "judge": "question", "context": context, "question": "What does it say?", "answer": answer}
-    (line,) = quaestor.score([record], ["qascore", "roundtrip"])
-    assert line["evidence"]["roundtrip"]["answer_in_context"] and line["scores"]["qascore"] <= 0
-    assert 0 <= line["evidence"]["qascore"]["probability"] <= 1
+    (line,) = elench.score([record], ["qa-overlap", "roundtrip"], any_language=True)
+    assert line["evidence"]["roundtrip"]["answer_in_context"] and line["scores"]["qa-overlap"] <= 0
+    assert 0 <= line["evidence"]["qa-overlap"]["probability"] <= 1
 
 
 @pytest.mark.embedded
@@ -127,5 +127,5 @@ def test_what_a_reader_cannot_read_is_unscored() -> None:
         {"id": "mute", "context": CONTEXT, "question": "Who wrote?", "answer": "..."},
         {"id": "blank", "context": CONTEXT, "question": "\u200b\u200b", "answer": "jane"},
     ]
-    told = quaestor.score(rows, "roundtrip").unscored["roundtrip"]
+    told = elench.score(rows, "roundtrip").unscored["roundtrip"]
     assert "200 words" in told["long"] and "no word" in told["mute"] and "empty question" in told["blank"]

@@ -5,7 +5,7 @@
 
 import pytest
 
-import quaestor
+import elench
 
 JACK = "Jack drove his car to the bazaar to purchase milk and honey for his large family."
 SENSE = (
@@ -30,10 +30,10 @@ EXAMPLES = {
     "Figure 4.1 over irrelevant": (LOCKE, "John Locke", "Who advocated the principle in the age of enlightenment?", "Where did Jack buy his milk and honey?"),
     "Figure 4.2 over irrelevant": (FIGHT, "MTV Movie Award for Best Fight", "Which award did the fight scene between Sharon and the role of Ali Larter win?", "when was Common Sense first published?"),
 }  # fmt: skip
-SPECS = ["qrelscore", "qrel-lrm", "qrel-grg", "qascore", "qascore[form=causal]"]
+SPECS = ["qrelscore", "qrel-lrm", "qrel-grg", "qa-overlap", "qascore[form=causal]"]
 FAILS = {
-    ("Figure 2, pronoun swap", "qascore"),
-    ("Figure 2, negation", "qascore"),
+    ("Figure 2, pronoun swap", "qa-overlap"),
+    ("Figure 2, negation", "qa-overlap"),
     ("Figure 2, entity swap", "qascore[form=causal]"),
     ("Figure 2, pronoun swap", "qascore[form=causal]"),
 }
@@ -47,7 +47,7 @@ def differences():
         for name, (context, answer, *questions) in EXAMPLES.items()
         for side in (0, 1)
     ]
-    result = quaestor.score(records, SPECS)
+    result = elench.score(records, SPECS)
     return {(name, spec): result[spec, f"{name} 0"] - result[spec, f"{name} 1"] for name in EXAMPLES for spec in SPECS}
 
 

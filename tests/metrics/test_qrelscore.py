@@ -7,10 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import quaestor
-from quaestor.metrics import metric
-from quaestor.metrics.qrelscore import chunks, pick_layers, power_mean
-from quaestor.models.base import ModelSet
+import elench
+from elench.metrics import metric
+from elench.metrics.qrelscore import chunks, pick_layers, power_mean
+from elench.models.base import ModelSet
+from elench.requests import Relevance, TokenScores
 from tests.metrics.second_qrelscore import SecondQRelScore
 from tests.tiny import WORDS, tiny
 
@@ -54,7 +55,7 @@ def texts(seed, n):
 def test_the_fast_one_equals_the_readable_one(options, second, models):
     pairs = texts(len(spec(options)), 6)
     records = [{"id": str(i), "question": q, "context": c} for i, (q, c) in enumerate(pairs)]
-    fast = quaestor.score(records, spec(options), models=models, cache=False)
+    fast = elench.score(records, spec(options), models=models, cache=False)
     for i, (q, c) in enumerate(pairs):
         assert fast[spec(options), str(i)] == pytest.approx(second.score(q, c, **options), abs=1e-5), (q, c)
 
@@ -67,7 +68,7 @@ def test_the_fast_one_equals_the_readable_one(options, second, models):
 def test_any_question_agrees(words, options, second, models):
     question = " ".join(words)
     record = {"id": "1", "question": question, "context": CONTEXT}
-    fast = quaestor.score([record], spec(options), models=models, cache=False)
+    fast = elench.score([record], spec(options), models=models, cache=False)
     value = fast[spec(options), "1"]
     if value is None:
         assert not fast.unscored[spec(options)]["1"].startswith("error")
@@ -78,7 +79,7 @@ def test_any_question_agrees(words, options, second, models):
 def test_the_parts_and_the_reference_form(second, models):
     question, reference = "who wrote the old book ?", "who was the king ?"
     record = {"id": "1", "question": question, "context": CONTEXT, "references": ["when ?", reference]}
-    fast = quaestor.score([record], "qrel-lrm,qrel-grg,ref-qrelscore,qrelscore", models=models, cache=False)
+    fast = elench.score([record], "qrel-lrm,qrel-grg,ref-qrelscore,qrelscore", models=models, cache=False)
     assert fast["qrel-lrm", "1"] == pytest.approx(second.lrm(question, CONTEXT), abs=1e-5)
     assert fast["qrel-grg", "1"] == pytest.approx(second.grg(question, CONTEXT), abs=1e-5)
     best = max(second.score(question, r) for r in ("when ?", reference))
@@ -87,7 +88,7 @@ def test_the_parts_and_the_reference_form(second, models):
 
 def test_evidence_names_the_best_match_and_the_gain_of_each_token(models):
     record = {"id": "1", "question": "who wrote the old book ?", "context": CONTEXT}
-    (line,) = quaestor.score([record], "qrelscore", models=models, cache=False)
+    (line,) = elench.score([record], "qrelscore", models=models, cache=False)
     evidence = line["evidence"]["qrelscore"]
     assert [m[0] for m in evidence["matches"]] == ["who", "wrote", "the", "old", "book", "?"]
     assert all(len(m) == 4 and 1 <= m[3] <= 3 for m in evidence["matches"])
@@ -104,18 +105,67 @@ def test_evidence_names_the_best_match_and_the_gain_of_each_token(models):
 )  # fmt: skip
 def test_edges_give_a_number_or_a_reason(question, context, models):
     for name in ("qrelscore", "qrelscore[form=code]"):
-        result = quaestor.score(
-            [{"id": "1", "question": question, "context": context}], name, models=models, cache=False
-        )
+        result = elench.score([{"id": "1", "question": question, "context": context}], name, models=models, cache=False)
         if result[name, "1"] is None:
             assert not result.unscored[name]["1"].startswith("error:"), result.unscored
 
 
-def test_long_contexts_are_cut_into_equal_chunks():
-    assert chunks("a b c") == ["a b c"]
-    parts = chunks(" ".join(map(str, range(1001))))
-    assert len(parts) == 3 and " ".join(parts).split() == [str(i) for i in range(1001)]
-    assert max(len(p.split()) for p in parts) <= 400
+def test_a_context_is_cut_only_where_the_model_cannot_read_it_at_once():
+    """Chunks by the model's own window (here 20 tokens), not by a count of words."""
+
+    def parts_of(tokens, window):
+        step = window // 2
+        chunks_ = 1 if tokens <= window else 1 + -(-(tokens - window) // step)
+        steps = chunks("q ", "x" * tokens).__await__()
+        next(steps)
+        spans = tuple((k, k + 1) for k in range(tokens))
+        with pytest.raises(StopIteration) as done:
+            steps.send([TokenScores(("x",) * tokens, spans, (-1.0,) * tokens, chunks_)])
+        return done.value.value
+
+    assert parts_of(20, 20) == ["x" * 20]
+    for tokens in (21, 39, 60, 101):
+        parts = parts_of(tokens, 20)
+        assert "".join(parts) == "x" * tokens and all(len(p) <= 20 for p in parts)
+        assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+def test_the_separator_of_the_prompt_is_a_parameter(models):
+    record = {"id": "1", "question": "who wrote the book ?", "context": CONTEXT}
+    specs = ["qrel-grg[gain=absolute]", "qrel-grg[gain=absolute,separator=blank]"]
+    result = elench.score([record], specs, models=models, cache=False)
+    second = SecondQRelScore(tiny("bert"), tiny("gpt2"))
+    base = sum(second.logprobs([], second.ids(CONTEXT)))
+    for spec_, separator in zip(specs, "\n ", strict=True):
+        prompt = sum(second.logprobs(second.ids(f"who wrote the book ?{separator}"), second.ids(CONTEXT)))
+        assert result[spec_, "1"] == pytest.approx(max(prompt - base, 0.0), abs=1e-4)
+
+
+def test_both_parts_can_be_rescaled_before_the_harmonic_mean(tmp_path, monkeypatch):
+    """LRM .8 and GRG .5 with baselines .6 and .2: (.5, .375), harmonic mean 3/7; the whole score moves by another line."""
+    from elench.metrics import qrelscore
+    from elench.requests import Baseline
+
+    async def local(*given):
+        return 0.8, Relevance((0.8,), ("a",), (("b",),), ((0.8,),))
+
+    async def gain(*given):
+        return 0.5, []
+
+    monkeypatch.setattr(qrelscore, "local_relevance", local)
+    monkeypatch.setattr(qrelscore, "global_relevance", gain)
+
+    def value(spec_):
+        steps = metric(spec_).relate("q", "c").__await__()
+        asked = next(steps)
+        assert all(isinstance(r, Baseline) for r in asked)
+        with pytest.raises(StopIteration) as done:
+            steps.send([0.6, 0.2])
+        return done.value.value.value
+
+    assert value("qrelscore[rescale=on,rescaled=parts]") == pytest.approx(2 * 0.5 * 0.375 / 0.875)
+    raw, low = 2 * 0.8 * 0.5 / 1.3, 2 * 0.6 * 0.2 / 0.8
+    assert value("qrelscore[rescale=on]") == pytest.approx((raw - low) / (1 - low))
 
 
 def test_layers_and_power_mean():
@@ -127,20 +177,29 @@ def test_layers_and_power_mean():
 
 
 def test_rescaling_needs_a_baseline_and_never_changes_a_ranking(tmp_path, monkeypatch):
-    monkeypatch.setenv("QUAESTOR_CACHE", str(tmp_path))
+    monkeypatch.setenv("ELENCH_CACHE", str(tmp_path))
     models = ModelSet({"encoder": str(tiny("bert")), "causal": str(tiny("gpt2"))})
     records = [{"id": str(i), "question": q, "context": c} for i, (q, c) in enumerate(texts(3, 12))]
-    with pytest.raises(quaestor.UsageError, match="quaestor baselines FILE"):
-        quaestor.score(records, "qrelscore[rescale=on]", models=models, cache=False)
-    from quaestor.records import Record
-    from quaestor.rescaling import compute_baselines
+    with pytest.raises(elench.UsageError, match="elench baselines FILE"):
+        elench.score(records, "qrelscore[rescale=on]", models=models, cache=False)
+    from elench.evaluate.rescaling import compute_baselines
+    from elench.records.record import Record
 
     pairs = [Record(id=str(i), question=q, context=c, judge="question") for i, (q, c) in enumerate(texts(9, 8))]
     models = dataclasses.replace(models, loaded={})
     compute_baselines(pairs, [metric("qrel-lrm"), metric("qrel-grg")], models, "toy")
     for name in ("qrelscore", "qrel-lrm", "qrel-grg"):
         for rescale in ("on", "toy"):
-            fast = quaestor.score(records, [name, f"{name}[rescale={rescale}]"], models=models, cache=False)
+            fast = elench.score(records, [name, f"{name}[rescale={rescale}]"], models=models, cache=False)
             raw, moved = (fast.values(s) for s in fast.specs)
             assert sorted(range(12), key=lambda i: raw[i]) == sorted(range(12), key=lambda i: moved[i])
             assert max(abs(a - b) for a, b in zip(raw, moved, strict=True)) > 1e-6
+
+
+def test_unrelated_pairs_are_those_with_a_bleu_1_of_at_most_a_twentieth():
+    """sacrebleu 2.5, sentence_bleu with max_ngram_order=1: 36.79 for three of three words in six, 0 without a word."""
+    from elench.evaluate.rescaling import bleu1
+
+    assert bleu1("the old city", "the king in the old city") == pytest.approx(0.36788, abs=1e-4)
+    assert bleu1("who wrote it", "jane austen in the city") == 0.0
+    assert bleu1("the the the", "the king") == pytest.approx(1 / 3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import ClassVar
@@ -11,18 +12,18 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from quaestor.engine.drive import Driver
-from quaestor.errors import MissingModel, Unscored, UsageError
-from quaestor.metrics import metric
-from quaestor.metrics.qsts import class_factor, class_similarity
-from quaestor.metrics.qsts_edges import IGNORED, SKIPPED, STOP_WORDS, name_key, outline
-from quaestor.models.base import ModelSet
-from quaestor.records import Record
-from quaestor.requests import Classify, Failure, Parse, QuestionClass, WordVectors
+from elench.engine.drive import Driver
+from elench.errors import MissingModel, Unscored, UsageError
+from elench.metrics import metric
+from elench.metrics.qsts import class_factor, class_similarity
+from elench.metrics.qsts_edges import IGNORED, SKIPPED, STOP_WORDS, name_key, outline
+from elench.models.base import ModelSet
+from elench.records.record import Record
+from elench.requests import ClassifyQuestion, Failure, Parse, QuestionClass, WordVectors
 from tests.metrics import second_qsts
 
-DATA = Path(os.environ.get("QUAESTOR_DATA", Path(__file__).parents[3] / "shared" / "data"))
-FORMS = ("paper", "code")
+DATA = Path(os.environ.get("ELENCH_DATA", Path(__file__).parents[3] / "shared" / "data"))
+FORMS = ("paper", "code", "ours")
 embedded = pytest.mark.embedded
 
 
@@ -95,12 +96,11 @@ def test_class_similarity_has_the_papers_steps(one, other, value):
     assert class_similarity(one, other) == value
 
 
-def test_doubtful_classes_agree_as_far_as_the_likely_ones_do():
+def test_the_most_probable_class_counts_in_the_paper_and_the_expected_similarity_in_ours():
     sure, torn = {"HUM:ind": 0.97, "ENTY:other": 0.03}, {"ENTY:cremat": 0.6, "HUM:ind": 0.3, "LOC:city": 0.1}
-    assert class_factor(sure, torn, "best") == 0.0
-    assert class_factor(sure, torn, "likely") == 1.0
-    assert class_factor(sure, torn, "expected") == pytest.approx(0.97 * 0.3 + 0.03 * 0.6 * 0.75)
-    assert class_factor(sure, {"LOC:city": 0.95, "HUM:ind": 0.05}, "expected") == 0.0
+    assert class_factor(sure, torn, "paper") == class_factor(sure, torn, "code") == 0.0
+    assert class_factor(sure, torn, "ours") == pytest.approx(0.97 * 0.3 + 0.03 * 0.6 * 0.75)
+    assert class_factor(sure, {"LOC:city": 0.95, "HUM:ind": 0.05}, "ours") == 0.0
 
 
 def test_spec_prints_and_parses_class_though_python_cannot_name_it_so():
@@ -124,7 +124,7 @@ def test_spec_prints_and_parses_class_though_python_cannot_name_it_so():
         ("Beyoncé", "beyonce"),
     ],
 )
-def test_names_are_compared_without_case_accents_hyphens_and_possessives(one, other):
+def test_our_form_compares_names_without_case_accents_hyphens_and_possessives(one, other):
     assert name_key(one) == name_key(other)
 
 
@@ -134,14 +134,28 @@ def test_names_are_compared_without_case_accents_hyphens_and_possessives(one, ot
     [
         ("Who was Abraham Lincoln?", "Who was Lincoln?", 0.5),
         ("Who was Lincoln?", "Who was Abraham Lincoln?", 1.0),
-        ("What is Judy Garland's real name?", "what is judy garlands real name", 1.0),
-        ("Who plays Spider-Man in London?", "Who plays Spiderman in london?", 1.0),
-        ("Who plays Spiderman in London?", "Who plays Spider-Man in London?", 1.0),
+        ("Who was OBAMA?", "who was Obama?", 1.0),
+        ("Who was Adams?", "Who was Adam?", 0.0),
+        ("What did Beyoncé sing in 1999?", "What did Beyonce sing in 2001?", 0.0),
         ("What is the highest mountain?", "What is the longest river?", 1.0),
     ],
 )
-def test_name_factor_counts_the_references_name_words(models, reference, candidate, value):
+def test_name_factor_counts_the_references_name_words_as_written(models, reference, candidate, value):
     assert one(models, "qsts-names", candidate, reference).value == pytest.approx(value)
+
+
+@embedded
+@pytest.mark.parametrize(
+    ("reference", "candidate", "value"),
+    [
+        ("What is Judy Garland's real name?", "what is judy garlands real name", 1.0),
+        ("Who plays Spider-Man in London?", "Who plays Spiderman in london?", 1.0),
+        ("Who plays Spiderman in London?", "Who plays Spider-Man in London?", 1.0),
+        ("What did Beyoncé sing in 1999?", "What did Beyonce sing in 2001?", 1.0),
+    ],
+)
+def test_our_form_finds_names_written_otherwise(models, reference, candidate, value):
+    assert one(models, "qsts-names[form=ours]", candidate, reference).value == pytest.approx(value)
 
 
 @embedded
@@ -240,9 +254,12 @@ def test_the_nine_labels_are_mapped_or_unknown_to_the_parser(models):
 @embedded
 def test_edges_are_read_through_prepositions_and_copulas(models):
     parsed = models["parser"].answer([Parse("What was the name of Vincent's brother?")])[0]
-    assert [str(e) for e in outline(parsed, "paper").edges] == ["brother –poss→ vincent", "name –prep→ brother"]
+    assert [str(e) for e in outline(parsed, "paper").edges] == ["brother –poss→ vincent", "name –nmod→ brother"]
+    assert [str(e) for e in outline(parsed, "ours").edges] == ["brother –poss→ vincent", "name –prep→ brother"]
     city = models["parser"].answer([Parse("Which city is the capital of France?")])[0]
     assert "capital –nsubj→ city" in [str(e) for e in outline(city, "paper").edges]
+    born = models["parser"].answer([Parse("Was the composer born in Germany?")])[0]
+    assert "born –obl→ germany" in [str(e) for e in outline(born, "paper").edges]
 
 
 def test_stop_words_are_the_published_codes():
@@ -270,7 +287,7 @@ ODD = [
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("spec", ["qsts", "qsts-names", "qsts-edges"])
 def test_odd_questions_get_a_number_and_match_themselves(models, spec, form):
-    records = [pair(q, r) for q in ODD for r in ODD]
+    records = [replace(pair(q, r), any_language=True) for q in ODD for r in ODD]
     for record, result in zip(records, run(models, f"{spec}[form={form}]", records), strict=True):
         assert 0.0 <= result.value <= 1.0 + 1e-9, record
         if record.question == record.references[0]:
@@ -339,13 +356,12 @@ def agree(models, pairs):
     def vector(word):
         return vectors.answer([WordVectors((word,))])[0][0].astype(np.float64)
 
-    forms = (("paper", "half", 0.5), ("paper", "same", 0.0), ("code", "half", 0.0))
-    chosen = [metric(f"qsts[class=off,form={form},relations={relations}]") for form, relations, _ in forms]
+    chosen = [metric(f"qsts[class=off,form={form}]") for form in FORMS]
     records = [pair(candidate, reference) for reference, candidate in pairs]
     fast = Driver(models).run([m.score(r) for m in chosen for r in records])
-    slow = [second_qsts.qsts(documents[r], documents[c], vector, form, n) for form, _, n in forms for r, c in pairs]
+    slow = [second_qsts.qsts(documents[r], documents[c], vector, form) for form in FORMS for r, c in pairs]
     assert np.array([s.value**3 for s in fast]) == pytest.approx(np.array(slow) ** 3, abs=1e-6)
-    return np.array(slow).reshape(len(forms), -1)
+    return np.array(slow).reshape(len(FORMS), -1)
 
 
 @embedded
@@ -358,7 +374,7 @@ def test_second_implementation_agrees_on_500_varied_pairs(models):
 @pytest.mark.validation
 def test_second_implementation_agrees_on_real_pairs(models):
     if not DATA.is_dir():
-        pytest.skip("no shared data: set QUAESTOR_DATA")
+        pytest.skip("no shared data: set ELENCH_DATA")
     pairs = []
     for name in ("qqp_dev", "firs_train", "simqg_a"):
         with (DATA / "judgements" / f"{name}.jsonl").open(encoding="utf-8") as lines:
@@ -385,10 +401,13 @@ DIFFERENT = [
 
 
 @embedded
-def test_table_1_of_the_paper(models):
+@pytest.mark.parametrize(("form", "least"), [("paper", (0.85, 0.75, 0.3)), ("ours", (0.9, 0.8, 0.5))])
+def test_table_1_of_the_paper(models, form, least):
+    """The paper has .928, .874, .548 and 0, 0, 0, with another parser, other vectors and a T5-large classifier."""
     shipped = ModelSet(loaded={role: models[role] for role in ("parser", "vectors")})
-    shipped["classes"].answer([Classify("Who?")])
-    same = run(shipped, "qsts", [pair(candidate, reference) for reference, candidate in SAME])
-    assert all(s.value >= 0.5 for s in same), [s.evidence for s in same]
-    different = run(shipped, "qsts", [pair(candidate, reference) for reference, candidate in DIFFERENT])
+    shipped["classes"].answer([ClassifyQuestion("Who?")])
+    same = run(shipped, f"qsts[form={form}]", [pair(candidate, reference) for reference, candidate in SAME])
+    assert all(s.value >= low for s, low in zip(same, least, strict=True)), [s.evidence for s in same]
+    assert same[0].value > same[1].value > same[2].value  # the paper's order
+    different = run(shipped, f"qsts[form={form}]", [pair(candidate, reference) for reference, candidate in DIFFERENT])
     assert [s.value for s in different] == [0.0, 0.0, 0.0], [s.evidence for s in different]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import re
 
 import numpy as np
 import pytest
 
-from quaestor.engine.drive import Driver, Failure
-from quaestor.errors import Unscored, UsageError
-from quaestor.metrics import metric
-from quaestor.metrics.questeval_questions import Candidate, spread
-from quaestor.models.base import ModelSet
-from quaestor.records import Record
-from quaestor.requests import Parsed, Reading, TokenVectors, Word
-from quaestor.text.answers import agreement, f1
+from elench.engine.drive import Driver, Failure
+from elench.errors import Unscored, UsageError
+from elench.metrics import metric
+from elench.metrics.questeval_questions import Candidate, spread
+from elench.models.base import ModelSet
+from elench.records.record import Record
+from elench.requests import Parsed, Reading, TokenVectors, Word
+from elench.show.evidence import evidence_text
+from elench.text.answers import agreement, f1
 
 
 class Script:
@@ -117,15 +117,44 @@ def test_round_trip_keeps_only_questions_whose_text_gives_the_answer_back():
 
 
 def test_code_form_is_the_plain_mean_of_three_and_of_both_directions():
-    def like(a, b):  # cosine of (1, len a) and (1, len b)
+    def like(a, b):  # cosine of (1, len a) and (1, len b); [CLS] = (1, 0) is never nearer here
         return (1 + len(a) * len(b)) / np.sqrt((1 + len(a) ** 2) * (1 + len(b) ** 2))
 
     precision = np.mean([0.9, 1.0, 1.0, 0.9, like("Bert", "Boris"), 0.0])
-    recall = np.mean([0.9, 1.0, 1.0, 0.9, like("Boris", "Bert"), 0.0, 0.2, 0.0, 0.0])
+    missing = like("unanswerable", "Cairo")
+    recall = np.mean([0.9, 1.0, 1.0, 0.9, like("Boris", "Bert"), 0.0, 0.2, missing, 0.0])
     assert run("questeval[form=code]", SUMMARY, SOURCE).value == pytest.approx((precision + recall) / 2, abs=1e-6)
     exact_reference = run("questeval[form=code,against=both]", SUMMARY, SOURCE, [SUMMARY])
     assert exact_reference.value == run("questeval[form=code]", SUMMARY, SUMMARY).value
     assert exact_reference.evidence["against"] == "reference 1"
+
+
+def test_code_form_scores_a_missing_answer_as_the_word_unanswerable():
+    """QuestEval 0.2.4 compares whatever its reader writes with the answer, "unanswerable" included."""
+    found = run("questeval[form=code,part=recall]", "Anna slept .", "Unanswerable ran .").evidence["questions"]
+    assert [(q["answer"], q["f1"], q["verdict"]) for q in found] == [("Unanswerable", 1.0, "missing")]
+
+
+def test_code_form_has_no_caps_and_reads_whole_texts():
+    source = " ".join(f"Name{i} met Name{i + 40} and Name{i + 80} ." for i in range(40))
+    shared = models()
+    found = run("questeval[form=code]", SUMMARY, source, models_=shared).evidence
+    assert found["source_questions"]["written"] == 15  # all entities of the first five sentences
+    assert {r.text for r in shared.loaded["reader"].asked} == {source, SUMMARY}
+    assert all(r.whole for r in shared.loaded["asker"].asked)
+    for spec in ("questions=3", "points=3", "near=2", "beams=2", "filter=overlap"):
+        with pytest.raises(UsageError, match="leave it out"):
+            metric(f"questeval[form=code,{spec}]")
+
+
+def test_code_form_splits_sentences_at_full_stops_that_a_word_follows():
+    """split_on_punct of QuestEval 0.2.4: quotes after a full stop stay with their sentence; no other mark ends one."""
+    from elench.metrics.questeval_questions import first_sentences
+
+    text = 'One . Two ! Three ? Four... Five . " Six , seven . Eight .'
+    places = [(m.group(), m.span()) for m in re.finditer(r"\w+|\.\.\.|[.!?,\"]", text)]
+    parsed = Parsed(tuple(Word(word, "", "", "", "", 0, "", span, False) for word, span in places), (), (), ())
+    assert first_sentences(text, parsed) == 'One . Two ! Three ? Four... Five . " Six , seven .'
 
 
 def test_code_form_looks_at_five_sentences_and_keeps_duplicates():
@@ -140,12 +169,13 @@ def test_summaqa_and_qags():
     assert run("qags", SUMMARY, SOURCE).value == pytest.approx(1 / 2)
 
 
-def test_answers_are_whole_words_once_each():
-    from quaestor.metrics.questeval_questions import candidates
-    from quaestor.requests import Parse
+def test_answers_are_taken_once_each_and_in_our_form_as_whole_words():
+    from elench.metrics.questeval_questions import all_candidates, candidates
+    from elench.requests import Parse
 
     text = "Anna-Maria saw dogs . Bert saw dogs ."
     assert [c.text for c in candidates(text, parse(Parse(text)))] == ["dogs", "Bert"]
+    assert [c.text for c in all_candidates(text, parse(Parse(text)))] == ["Anna", "Maria", "dogs", "Bert"]
 
 
 def test_beams_ask_all_variants():
@@ -178,8 +208,10 @@ def test_a_number_or_a_reason(summary, context, reason):
 def test_bad_parameters_are_refused():
     for spec in (
         "questeval[beams=0]",
-        "questeval[questions=-1]",
-        "summaqa[points=-1]",
+        "questeval[questions=-2]",
+        "summaqa[points=-2]",
+        "questeval[form=ours,beams=2]",
+        "summaqa[form=code]",
         "questeval[part=all]",
         "qags[weights=learned]",
     ):
@@ -197,51 +229,64 @@ def test_the_cap_spreads_questions_over_the_text():
 
 
 def test_explanation_prints_the_worst_first():
-    from rich.console import Console
-
-    console = Console(width=160, record=True, file=io.StringIO())
-    console.print(metric("questeval").explain(run("questeval", SUMMARY, SOURCE).evidence))
-    text = console.export_text()
+    text = evidence_text(run("questeval", SUMMARY, SOURCE).evidence, width=160)
     assert text.index("contradicted") < text.index("missing") < text.index("supported")
 
 
-def test_a_source_of_thirty_thousand_words_costs_no_more_questions():
-    source = " ".join(f"Name{i} saw things ." for i in range(7500))
+def test_the_paper_form_asks_about_every_answer_and_reads_the_whole_text():
+    source = " ".join(f"Name{i} saw things ." for i in range(200))
     shared = models()
     found = run("questeval[filter=off]", "Name1 saw things .", source, models_=shared)
-    assert len(shared.loaded["asker"].asked) == 32 + 2 and 0 <= found.value <= 1
+    assert found.evidence["source_questions"]["written"] == 201  # each name, and "things" once
+    assert {r.text for r in shared.loaded["reader"].asked} == {source, "Name1 saw things ."}
+
+
+def test_our_form_asks_cloze_questions_without_an_asker_and_no_more_of_thirty_thousand_words():
+    source = " ".join(f"Name{i} saw things ." for i in range(7500))
+    without = models()
+    del without.loaded["asker"]
+    found = run("questeval[form=ours,filter=off]", "Name1 saw things .", source, models_=without)
+    assert found.evidence["source_questions"]["written"] == 32
+    assert found.evidence["questions"][0]["question"] == "Who saw things?"
+    assert metric("questeval[form=ours]").roles == ("parser", "reader", "weights")
+    assert run("questeval[form=ours,filter=off,points=0]", "Name1 saw things .", "Name2 ran .", models_=without)
 
 
 def test_lists_and_tables_are_asked_about_line_by_line():
-    from quaestor.text.passages import passages
+    from elench.text.passages import passages
 
     table = "\n".join(f"City{i}\t{i * 1000}" for i in range(200))
     assert all(len(table[a:b].split()) <= 120 for a, b in passages(table))
-    assert run("questeval[filter=off]", "City3 .", table).evidence["source_questions"]["written"] == 32
+    assert run("questeval[filter=off,points=32]", "City3 .", table).evidence["source_questions"]["written"] == 32
 
 
-def test_of_a_long_source_only_the_passages_near_the_question_are_read():
+def test_with_near_only_the_passages_near_the_question_are_read():
     filler = " ".join(f"The x{i} is quiet and very very dull ." for i in range(60))
     source = f"{filler} Zoe met Boris . {filler}"
     shared = models(asker=lambda r: (f"who met {r.answer}",))
-    found = run("questeval[part=precision]", "Zoe met Boris .", source, models_=shared)
+    found = run("questeval[part=precision,near=2]", "Zoe met Boris .", source, models_=shared)
     texts = [r.text for r in shared.loaded["reader"].asked if len(r.text) > 100]
     assert found.value == 1 and texts and all(len(t.split()) <= 160 and "Zoe met Boris" in t for t in texts)
     for row in found.evidence["questions"]:
         assert source[slice(*row["other_span"])] == row["answer"]
-    assert run("questeval[part=precision,near=0]", "Zoe met Boris .", source, models_=shared).value == 1
+    assert run("questeval[part=precision]", "Zoe met Boris .", source, models_=shared).value == 1
     assert shared.loaded["reader"].asked[-1].text == source
 
 
-def test_names_in_lower_case_are_asked_about_as_the_source_writes_them():
-    found = run("questeval[part=precision]", "We met anna and bert .", "Here Anna met Bert .")
-    assert {r["answer"]: r["verdict"] for r in found.evidence["questions"]} == {
-        "We": "missing", "Anna": "supported", "Bert": "supported",
-    }  # fmt: skip
-    places = [r["span"] for r in found.evidence["questions"]]
-    assert ["We met anna and bert ."[slice(*p)] for p in places] == ["We", "anna", "bert"]
-    as_written = run("questeval[part=precision,casing=own]", "We met anna and bert .", "Here Anna met Bert .")
-    assert [r["answer"] for r in as_written.evidence["questions"]] == ["We"]
+def test_names_in_lower_case_are_asked_about_as_the_source_writes_them_in_our_form():
+    def who(request):  # reads "Who …?" as the first name of the text, "… who?" as the last
+        names = re.findall(r"\b[A-Z]\w+", request.text)
+        name = names[0] if request.question.startswith("Who") else names[-1]
+        return Reading(name, (request.text.index(name), request.text.index(name) + len(name)), 0.1, 0.7)
+
+    scripted = models(reader=who)
+    summary, source = "At last anna met bert .", "Here at last Anna met Bert ."
+    found = run("questeval[form=ours,part=precision,filter=off]", summary, source, models_=scripted)
+    asked = {r["answer"]: r["span"] for r in found.evidence["questions"]}
+    assert {"Anna", "Bert"} <= set(asked)
+    assert [summary[slice(*asked[name])] for name in ("Anna", "Bert")] == ["anna", "bert"]
+    as_written = run("questeval[part=precision,filter=off]", summary, source)
+    assert [r["answer"] for r in as_written.evidence["questions"]] == ["At"]
 
 
 def test_answers_agree_however_their_texts_part_words():
@@ -286,7 +331,7 @@ def test_table_4_the_papers_question_tells_the_three_summaries_apart():
     shipped = ModelSet(
         loaded={"asker": Script("asker", lambda r: (QUESTION,) if r.answer == "Buckingham Palace" else ())}
     )
-    spec = "questeval[part=recall,weights=uniform,points=0]"
+    spec = "questeval[part=recall,weights=uniform]"
     rows = {kind: run(spec, text, TABLE_4, models_=shipped).evidence["questions"] for kind, text in SAID.items()}
     assert all(len(found) == 1 and found[0]["question"] == QUESTION for found in rows.values())
     correct, hallucinated, incomplete = (rows[kind][0] for kind in ("correct", "hallucinated", "incomplete"))

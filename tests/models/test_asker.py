@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quaestor.text.passages import passage_of, passages, sentences
+from elench.text.passages import passage_of, passages, sentences
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -36,7 +36,7 @@ WISHES = [[[2, 3], [4, 5, 6, 7], [8]], [[9, 9, 2]], [[1, 2, 3, 4, 5], [7, 7]]]
 
 @pytest.mark.parametrize("beams", [1, 3])
 def test_branches_equal_transformers_generate_one_at_a_time(tiny, beams):
-    from quaestor.models.branches import Branches
+    from elench.models.branches import Branches
 
     written = Branches(tiny, end=0).write(TEXTS, WISHES, beams, limit=200)
     for text, wishes, endings in zip(TEXTS, WISHES, written, strict=True):
@@ -55,7 +55,7 @@ def test_branches_equal_transformers_generate_one_at_a_time(tiny, beams):
 
 
 def test_batch_does_not_change_what_is_written(tiny):
-    from quaestor.models.branches import Branches
+    from elench.models.branches import Branches
 
     branches = Branches(tiny, end=0)
     together = branches.write(TEXTS, WISHES, 2, 30)
@@ -102,11 +102,10 @@ def t5(tmp_path_factory):
 
 
 def test_a_text_to_text_asker_takes_the_role_by_folder(t5):
-    from quaestor.models.asker import load
-    from quaestor.models.base import ModelChoice
-    from quaestor.requests import Ask
+    from elench.models.base import ModelChoice, load_model
+    from elench.requests import Ask
 
-    asker = load(ModelChoice("asker", str(t5)))
+    asker = load_model(ModelChoice("asker", str(t5)))
     batch = [Ask("w1 w2 w3 .", "w2", 3), Ask("w7 w8 w9 w10 w11 w12 .", "w9", 6), Ask("w1 w2 w3 .", "w2", 3, beams=3)]
     assert asker.source(batch[0]) == "sv1 </s> w2 </s> w1 w2 w3 ."
     found = asker.answer(batch)
@@ -121,21 +120,19 @@ def test_a_text_to_text_asker_takes_the_role_by_folder(t5):
 
 
 def test_a_text_to_text_asker_reads_the_passage_around_the_answer_of_a_long_text(t5):
-    from quaestor.models.asker import load
-    from quaestor.models.base import ModelChoice
-    from quaestor.requests import Ask
+    from elench.models.base import ModelChoice, load_model
+    from elench.requests import Ask
 
     text = "w1 w2 . " * 400 + "W3 is w4 ."
-    source = load(ModelChoice("asker", str(t5))).source(Ask(text, "w4", text.index("w4")))
+    source = load_model(ModelChoice("asker", str(t5))).source(Ask(text, "w4", text.index("w4")))
     assert source.endswith("W3 is w4 .") and len(source.split()) < 400
 
 
 def test_a_text_to_text_weighter_says_how_probable_true_is(t5):
-    from quaestor.models.base import ModelChoice
-    from quaestor.models.weights import load
-    from quaestor.requests import Importance
+    from elench.models.base import ModelChoice, load_model
+    from elench.requests import Importance
 
-    weighter = load(ModelChoice("weights", str(t5)))
+    weighter = load_model(ModelChoice("weights", str(t5)))
     long, short = Importance("w1 w2 w3 . w5 w6", "w7 ?", "w2"), Importance("w1", "w9 ?", "w1")
     together = weighter.answer([long, short])
     assert together == pytest.approx([weighter.answer([r])[0] for r in (long, short)], abs=1e-5)
@@ -143,7 +140,7 @@ def test_a_text_to_text_weighter_says_how_probable_true_is(t5):
 
 
 def test_cloze_question_words_go_by_the_answers_head_and_case() -> None:
-    from quaestor.models.cloze import question_word
+    from elench.text.cloze import question_word
 
     asked = {
         "when": ("last year", "March 20 , 2015", "Tuesday night", "late 1970s"),
@@ -168,24 +165,21 @@ def test_cloze_question_words_go_by_the_answers_head_and_case() -> None:
     ],
 )
 def test_cloze_questions_put_a_question_word_in_the_answers_place(answer, question):
-    from quaestor.models.asker import load
-    from quaestor.models.base import ModelChoice
-    from quaestor.requests import Ask
+    from elench.models.base import ModelChoice, load_model
+    from elench.requests import Ask
 
     text = "Anna Weber moved from Ulm to the coast in 1987. Her two dogs barked on Monday."
-    asker = load(ModelChoice("asker"))
-    assert asker.name == load(ModelChoice("asker", "cloze")).name == "cloze"
+    asker = load_model(ModelChoice("asker", "cloze"))
     assert asker.answer([Ask(text, answer, text.index(answer))]) == [(question,)]
 
 
 @pytest.mark.embedded
 def test_the_shipped_trained_asker_asks_for_its_answer():
-    from quaestor.models.asker import load
-    from quaestor.models.base import ModelChoice
-    from quaestor.requests import Ask
+    from elench.models.base import ModelChoice, load_model
+    from elench.requests import Ask
 
     text = "Anna Weber moved from Ulm to the coast in 1987."
-    asker = load(ModelChoice("asker", "trained"))
+    asker = load_model(ModelChoice("asker", "trained"))
     year, who = asker.answer([Ask(text, "1987", text.index("1987")), Ask(text, "Anna Weber", 0)])
     assert "year" in year[0] or year[0].startswith("When")
     assert who[0].endswith("?") and "Anna" not in who[0]

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quaestor.errors import UsageError
-from quaestor.models.cache import AnswerCache, clear, digest, size_limit
-from quaestor.requests import (
+from elench.errors import UsageError
+from elench.models.cache import AnswerCache, clear, digest, size_limit
+from elench.requests import (
     Ask,
-    Classify,
+    ClassifyQuestion,
     Continue,
     Generate,
     Importance,
@@ -38,7 +38,7 @@ ANSWERS: list[tuple[Any, Any]] = [
     (Relate("q", "c"), Relevance((0.1, 0.2), ("q",), (("c",), ("c",)), ((0.5,), (0.25,)), 2)),
     (Parse("Kings"), Parsed((WORD,), ((0, 1),), ((0, 1, "PERSON"),), ())),
     (Parse(""), Parsed((), (), (), ())),
-    (Classify("who"), QuestionClass({"HUM": 1.0}, {"HUM:ind": 0.75})),
+    (ClassifyQuestion("who"), QuestionClass({"HUM": 1.0}, {"HUM:ind": 0.75})),
     (Read("q", "t"), Reading("x", (0, 1), 0.25, 0.5)),
     (Read("q", "t", "gold"), Reading("", None, 1.0, 0.0, 0.125)),
     (Ask("t", "a", 0, 2), ("who?", "what?")),
@@ -106,8 +106,8 @@ def test_an_unwritable_place_costs_no_run(tmp_path: Path, capsys: pytest.Capture
 WRITER = """
 import sys
 from pathlib import Path
-from quaestor.models.cache import AnswerCache
-from quaestor.requests import Generate
+from elench.models.cache import AnswerCache
+from elench.requests import Generate
 cache = AnswerCache(Path(sys.argv[1]))
 for k in range(60):
     cache.put_many([(("m", Generate(f"{sys.argv[2]} {k} {i}")), "x") for i in range(20)])
@@ -127,8 +127,8 @@ def test_three_processes_write_at_once(tmp_path: Path) -> None:
 
 def test_the_limit_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for given_, expected in [("500M", 500 << 20), ("4G", 4 << 30), ("1000", 1000), ("2gb", 2 << 30)]:
-        monkeypatch.setenv("QUAESTOR_CACHE_SIZE", given_)
+        monkeypatch.setenv("ELENCH_CACHE_SIZE", given_)
         assert size_limit() == expected
-    monkeypatch.setenv("QUAESTOR_CACHE_SIZE", "much")
+    monkeypatch.setenv("ELENCH_CACHE_SIZE", "much")
     with pytest.raises(UsageError, match="500M"):
         size_limit()

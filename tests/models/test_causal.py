@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quaestor.models.base import ModelSet
-from quaestor.models.sharing import alike, lay_out, share
-from quaestor.requests import Continue
+from elench.models.base import ModelSet
+from elench.models.sharing import alike, lay_out, share
+from elench.requests import Continue
 from tests.tiny import tiny
 
 PASSAGE = "Jane Austen wrote the great old book in the city by the river."
@@ -26,10 +26,10 @@ def plain(causal: Any, prefix: str, target: str, end: bool = False) -> list[floa
     """One sequence at a time through transformers' own model."""
     import torch
 
-    before, after = (causal.tokenizer(t, add_special_tokens=False)["input_ids"] for t in (prefix, target))
+    before, after = (causal.tokens.ids([t])[0] for t in (prefix, target))
     ids = [0, *before, *after, *([0] if end else [])]
     with torch.inference_mode():
-        logs = causal.model(torch.tensor([ids])).logits[0].double().log_softmax(-1)
+        logs = causal.network.model(torch.tensor([ids])).logits[0].double().log_softmax(-1)
     return [float(logs[i - 1, ids[i]]) for i in range(1 + len(before), len(ids))]
 
 
@@ -59,9 +59,9 @@ def test_questions_inside_the_prompt_share_the_passage_too(causal: Any) -> None:
 def test_a_long_target_is_scored_whole_in_parts(causal: Any) -> None:
     target = " ".join([PASSAGE] * 20)
     (found,) = causal.answer([Continue("who?", target)])
-    assert len(found.logprobs) == len(causal.tokenizer(target)["input_ids"]) > 2 * causal.window
+    assert len(found.logprobs) == len(causal.tokens.ids([target])[0]) > 2 * causal.window
     assert found.chunks > 2 and found.cut == 0
-    room = causal.window - 1 - len(causal.tokenizer("who?")["input_ids"])
+    room = causal.window - 1 - len(causal.tokens.ids(["who?"])[0])
     head = target[: found.spans[room - 1][1]]
     assert found.logprobs[:room] == pytest.approx(plain(causal, "who?", head), abs=1e-5, rel=1e-5)
 
@@ -69,18 +69,18 @@ def test_a_long_target_is_scored_whole_in_parts(causal: Any) -> None:
 def test_a_long_prefix_is_cut_from_the_left_and_says_so(causal: Any) -> None:
     prefix = " ".join([PASSAGE] * 20)
     (found,) = causal.answer([Continue(prefix, " when?")])
-    n, kept = len(causal.tokenizer(prefix)["input_ids"]), causal.window - 1 - len(found.pieces)
+    n, kept = len(causal.tokens.ids([prefix])[0]), causal.window - 1 - len(found.pieces)
     assert found.cut == n - kept > 0
 
 
 def test_a_model_with_more_between_state_and_logits_is_asked_whole(causal: Any) -> None:
     (before,) = causal.answer([Continue(PASSAGE, " when?")])
-    head, causal.head = causal.head, None
+    head, causal.network.head = causal.network.head, None
     try:
         assert head is not None
         assert causal.answer([Continue(PASSAGE, " when?")])[0].logprobs == pytest.approx(before.logprobs, abs=1e-5)
     finally:
-        causal.head = head
+        causal.network.head = head
 
 
 @given(st.lists(st.lists(st.integers(0, 1), min_size=1, max_size=40).map(tuple), max_size=12))

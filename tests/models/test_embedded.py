@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from quaestor.models.base import ModelSet
-from quaestor.requests import Continue, Embed, Parse, Relate, WordVectors
+from elench.models.base import ModelSet
+from elench.requests import Continue, Embed, Parse, Relate, WordVectors
 
 pytestmark = pytest.mark.embedded
 PASSAGE = "Jane Austen wrote Emma in London. The novel was published in December 1815."

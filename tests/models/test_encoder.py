@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from quaestor.errors import Unscored, UsageError
-from quaestor.models.base import ModelSet
-from quaestor.requests import Embed, Relate
+from elench.errors import Unscored, UsageError
+from elench.models.base import ModelSet
+from elench.requests import Embed, Relate
 from tests.tiny import tiny
 
 QUESTION, CONTEXT = "Who wrote the great book?", "Jane Austen wrote the great old book in the city by the river."
@@ -17,16 +17,18 @@ QUESTION, CONTEXT = "Who wrote the great book?", "Jane Austen wrote the great ol
 
 @pytest.fixture(scope="module", params=["bert", "roberta"])
 def encoder(request: pytest.FixtureRequest) -> Any:
-    return ModelSet({"encoder": str(tiny(request.param))})["encoder"]
+    found = ModelSet({"encoder": str(tiny(request.param))})["encoder"]
+    found.folder = tiny(request.param)
+    return found
 
 
 def states(encoder: Any, *texts: str) -> Any:
     """transformers' own hidden states and attentions of one input."""
     import torch
-    from transformers import AutoModel
+    from transformers import AutoModel, AutoTokenizer
 
-    model = AutoModel.from_pretrained(encoder.model.config.name_or_path, attn_implementation="eager").eval()
-    coded = encoder.tokenizer(*texts, return_tensors="pt")
+    model = AutoModel.from_pretrained(encoder.folder, attn_implementation="eager").eval()
+    coded = AutoTokenizer.from_pretrained(encoder.folder)(*texts, return_tensors="pt")
     with torch.inference_mode():
         return coded, model(**coded, output_hidden_states=True, output_attentions=True)
 
@@ -55,7 +57,7 @@ def test_no_answer_depends_on_its_batch(encoder: Any) -> None:
 
 def test_a_long_text_is_read_in_parts_and_nothing_is_lost(encoder: Any) -> None:
     long = " ".join([CONTEXT] * 30)
-    plain = encoder.tokenizer(long, add_special_tokens=False)["input_ids"]
+    plain = encoder.tokens.ids([long])[0]
     (found,) = encoder.answer([Embed(long)])
     assert len(plain) > 3 * encoder.window
     assert [i for i, special in zip(found.ids, found.special, strict=True) if not special] == plain
@@ -115,7 +117,7 @@ def test_what_cannot_be_related_says_why(encoder: Any) -> None:
 
 def test_half_precision_has_its_own_hash() -> None:
     plain, half = (ModelSet({"encoder": str(tiny("bert"))}, dtype=d)["encoder"] for d in ("float32", "bfloat16"))
-    assert plain.sha256 != half.sha256
+    assert plain.identity.key != half.identity.key and plain.sha256 == half.sha256
     a, b = (m.answer([Embed(CONTEXT)])[0].vectors for m in (plain, half))
     assert a.dtype == b.dtype == np.float32
     assert 0 < np.abs(a - b).max() < 0.2

@@ -11,13 +11,15 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from quaestor.errors import UsageError  # noqa: E402
-from quaestor.models import keyphrases  # noqa: E402
-from quaestor.models.base import ModelChoice, ModelSet  # noqa: E402
-from quaestor.models.keyphrases import KeyphraseModel, facts_of, from_base, lay_out, load  # noqa: E402
-from quaestor.models.shipped import save_shipped  # noqa: E402
-from quaestor.requests import Weigh  # noqa: E402
-from quaestor.text.roots import root, words_of  # noqa: E402
+from elench.errors import UsageError  # noqa: E402
+from elench.models import keyphrases  # noqa: E402
+from elench.models.base import ModelChoice, ModelSet, load_model  # noqa: E402
+from elench.models.keyphrases import KeyphraseModel, facts_of, lay_out  # noqa: E402
+from elench.models.shipped import save_shipped  # noqa: E402
+from elench.models.tokens import Tokens  # noqa: E402
+from elench.models.torch_networks import TrainedKeyphrases, build_keyphrases  # noqa: E402
+from elench.requests import Weigh  # noqa: E402
+from elench.text.roots import root, words_of  # noqa: E402
 from tests.tiny import tiny  # noqa: E402
 
 LONG = " ".join(["jane austen wrote it in the city by the river ."] * 40)
@@ -26,9 +28,10 @@ LONG = " ".join(["jane austen wrote it in the city by the river ."] * 40)
 @cache
 def model() -> KeyphraseModel:
     torch.manual_seed(1)
-    network = from_base(tiny("bert"), {}).eval()
+    network = build_keyphrases(tiny("bert"), {}).eval()
     torch.nn.init.normal_(network.facts.weight)
-    return KeyphraseModel(network, transformers.AutoTokenizer.from_pretrained(tiny("bert")), "tiny", "0", window=100)
+    tokens = Tokens.from_transformers(transformers.AutoTokenizer.from_pretrained(tiny("bert")))
+    return KeyphraseModel(TrainedKeyphrases(network), tokens, window=100)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +79,7 @@ def test_forms_in_one_batch_keep_their_order() -> None:
 
 
 def test_long_texts_are_split_between_words_and_nothing_is_cut() -> None:
-    sheet = lay_out([(LONG[:300], "riverbanks " * 60 + LONG)], model().tokenizer)[0]
+    sheet = lay_out([(LONG[:300], "riverbanks " * 60 + LONG)], model().tokens)[0]
     rows = sheet.rows(100)
     assert all(len(row) <= 100 for row in rows)
     asked = {row.question for row in rows}
@@ -91,8 +94,8 @@ def test_long_texts_are_split_between_words_and_nothing_is_cut() -> None:
 
 
 def test_trained_folder_is_loaded_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUAESTOR_MODELS", str(tiny("bert").parent))
-    save_shipped(model().network, tmp_path, base_name=tiny("bert").name, base=tiny("bert"))
+    monkeypatch.setenv("ELENCH_MODELS", str(tiny("bert").parent))
+    save_shipped(model().network.network, tmp_path, base_name=tiny("bert").name, base=tiny("bert"))
     again = ModelSet({"keyphrases": str(tmp_path)})["keyphrases"]
     pair = [Weigh("who wrote it ?", "jane austen wrote it")]
     assert np.allclose(again.answer(pair)[0].weights, model().answer(pair)[0].weights, atol=2e-3)
@@ -101,13 +104,13 @@ def test_trained_folder_is_loaded_by_name(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
-        load(ModelChoice("keyphrases", str(tmp_path)))
+        load_model(ModelChoice("keyphrases", str(tmp_path)))
 
 
 def test_window_is_bounded_by_the_checkpoint(tmp_path: Path) -> None:
     config = transformers.BertConfig.from_pretrained(tiny("bert"), num_labels=2)
     transformers.BertForTokenClassification(config).save_pretrained(tmp_path)
     transformers.AutoTokenizer.from_pretrained(tiny("bert")).save_pretrained(tmp_path)
-    found = load(ModelChoice("keyphrases", str(tmp_path)))
+    found = load_model(ModelChoice("keyphrases", str(tmp_path)))
     assert found.window == 128 < keyphrases.WINDOW
     assert len(found.weigh([("who ?", LONG)])[0].weights) == len(words_of(LONG))

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from quaestor.errors import Unscored, UsageError
-from quaestor.models.base import ModelSet
-from quaestor.requests import Recover
+from elench.errors import Unscored, UsageError
+from elench.models.base import ModelSet
+from elench.requests import Recover
 from tests.tiny import tiny
 
 CONTEXT, QUESTION, ANSWER = "The old king was in the city.", "Who was in the city?", "the old  king"
@@ -23,18 +23,18 @@ def logs(masked: Any, ids: list[int]) -> Any:
     import torch
 
     with torch.inference_mode():
-        return masked.model(input_ids=torch.tensor([ids])).logits[0].double().log_softmax(-1)
+        return masked.network.model(input_ids=torch.tensor([ids])).logits[0].double().log_softmax(-1)
 
 
 def test_each_word_is_masked_whole(masked: Any) -> None:
     (found,) = masked.answer([Recover(CONTEXT, QUESTION, ANSWER)])
     assert found.pieces == ("the", "old", "king")
     assert [ANSWER[a:b] for a, b in found.spans] == ["the", "old", "king"]
-    context, question, *words = (
-        masked.tokenizer(f" {t}", add_special_tokens=False)["input_ids"] for t in (CONTEXT, QUESTION, *ANSWER.split())
-    )
-    cls, sep, mask = masked.tokenizer.cls_token_id, masked.tokenizer.sep_token_id, masked.tokenizer.mask_token_id
-    if masked.model.config.model_type == "roberta":  # two blanks: the tokenizer keeps the first as a piece of its own
+    context, question, *words = (masked.tokens.ids([f" {t}"])[0] for t in (CONTEXT, QUESTION, *ANSWER.split()))
+    cls, sep, mask = masked.tokens.cls, masked.tokens.sep, masked.tokens.mask
+    if (
+        masked.network.model.config.model_type == "roberta"
+    ):  # two blanks: the tokenizer keeps the first as a piece of its own
         assert all(v < 0 for v in found.logprobs)
         return
     before = [cls, *context, sep, *question, sep]
@@ -52,9 +52,7 @@ def test_each_word_is_masked_whole(masked: Any) -> None:
 
 def test_the_published_program_scores_all_positions(masked: Any) -> None:
     (found,) = masked.answer([Recover(CONTEXT, QUESTION, "king", "code")])
-    context, question, answer = (
-        masked.tokenizer(t, add_special_tokens=False)["input_ids"] for t in (CONTEXT, QUESTION, "king")
-    )
+    context, question, answer = (masked.tokens.ids([t])[0] for t in (CONTEXT, QUESTION, "king"))
     ids = [*context, masked.separator, *question, masked.separator, *answer]
     expected = []
     for i in range(len(ids) - len(answer), len(ids)):
@@ -81,7 +79,7 @@ def test_what_cannot_be_recovered_says_why(masked: Any) -> None:
             masked.answer([Recover(CONTEXT, QUESTION, "", form)])
     asked = [Recover(CONTEXT, QUESTION, ""), Recover(CONTEXT, QUESTION, "king")]
     assert sorted(i for group in masked.batches(asked) for i in group) == [0, 1]  # packing never fails
-    with pytest.raises(UsageError, match="cannot play the role masked"):  # no head: its weights would be made up
+    with pytest.raises(UsageError, match="cannot serve as masked"):  # no head: its weights would be made up
         ModelSet({"masked": str(tiny("bert"))})["masked"]
     with pytest.raises(UsageError, match="masked"):
         ModelSet({"masked": str(tiny("gpt2"))})["masked"]

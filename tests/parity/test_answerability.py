@@ -11,10 +11,10 @@ from nltk.tokenize import word_tokenize
 from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU
 
-from quaestor.errors import UsageError
-from quaestor.metrics import metric
-from quaestor.records import Record
-from quaestor.text.wordlists import FUNCTION_WORDS, QUESTION_WORDS
+from elench.errors import UsageError
+from elench.metrics import metric
+from elench.records.record import Record
+from elench.text.wordlists import FUNCTION_WORDS, QUESTION_WORDS
 
 from .pairs import pairs
 
@@ -62,7 +62,7 @@ def given() -> list[tuple[str, str]]:
 
 def value(spec: str, question: str, **fields) -> float:
     try:
-        metric(spec).score(Record("1", question=question, judge="question", **fields)).send(None)
+        metric(spec).score(Record("1", question=question, judge="question", any_language=True, **fields)).send(None)
     except StopIteration as done:
         return done.value.value
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-import quaestor
-from quaestor.models.base import ModelChoice, ModelSet
-from quaestor.models.checkpoints import find
+import elench
+from elench.models.base import ModelChoice, ModelSet
+from elench.models.checkpoints import find
 from tests.tiny import tiny
 
 bert_score = pytest.importorskip("bert_score")
@@ -36,7 +36,7 @@ def theirs(folder: Path, layer: int, idf: bool) -> dict[str, list[float]]:
 
 
 def ours(folder: Path, spec: str) -> list[float]:
-    found = quaestor.score(RECORDS, [spec], models=ModelSet({"encoder": str(folder)}), cache=False)
+    found = elench.score(RECORDS, [spec], models=ModelSet({"encoder": str(folder)}), cache=False)
     return [found[spec][record["id"]] for record in RECORDS]
 
 

@@ -7,8 +7,8 @@ from pycocoevalcap.bleu.bleu import Bleu as CocoBleu
 from sacrebleu.metrics import BLEU
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
-from quaestor.metrics import metric
-from quaestor.text.treebank import words_coco
+from elench.metrics import metric
+from elench.text.treebank import words_coco
 
 from .pairs import pairs, result, values
 

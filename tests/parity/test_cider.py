@@ -6,10 +6,10 @@ from collections import Counter
 import pytest
 from pycocoevalcap.cider.cider import Cider as CocoCider
 
-from quaestor.metrics import metric
-from quaestor.records import Record
-from quaestor.scoring import score
-from quaestor.text.treebank import words_coco
+from elench.engine.scoring import score
+from elench.metrics import metric
+from elench.records.record import Record
+from elench.text.treebank import words_coco
 
 from .pairs import pairs
 

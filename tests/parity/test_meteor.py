@@ -11,8 +11,8 @@ from nltk.stem.porter import PorterStemmer
 from nltk.tokenize import word_tokenize
 from nltk.translate.meteor_score import meteor_score
 
-from quaestor.text import wordnet
-from quaestor.text.porter import stem
+from elench.text import wordnet
+from elench.text.porter import stem
 
 from .pairs import SENTENCES, pairs, values
 

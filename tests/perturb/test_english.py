@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from quaestor.perturb import KINDS, Skipped, perturb
-from quaestor.records import Record
+from elench.perturb import KINDS, Skipped, perturb
+from elench.records.record import Record
 
 CONTEXT = "Paris is the capital of France. Berlin is the capital of Germany. Marie Curie met Albert Einstein in 1911."
 OTHER = "Honeybees keep their brood nest warm in winter by shivering together, and they cool it with water in summer."

@@ -5,14 +5,12 @@ import subprocess
 import sys
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from quaestor.errors import UsageError
-from quaestor.meta.adversarial import Area, areas, auc, table
-from quaestor.perturb import KINDS, Skipped, perturb
-from quaestor.perturb.paraphrase import POSITIVES, paired
-from quaestor.records import Record, read_records
+from elench.errors import UsageError
+from elench.perturb import KINDS, Skipped, perturb
+from elench.perturb.paraphrase import POSITIVES, paired
+from elench.records.record import Record, read_records
 
 CONTEXT = (
     "Agnes Thorne built the lighthouse at Skerry Point in 1871. Tom Arden kept it with his sister for 12 years, and "
@@ -93,12 +91,12 @@ def test_what_cannot_be_changed_is_told():
 
 @pytest.mark.embedded
 def test_command_line_and_auc(tmp_path):
-    from quaestor.records import write_records
+    from elench.records.record import write_records
 
     write_records(RECORDS[:3], tmp_path / "in.jsonl")
 
     def run(*arguments):
-        return subprocess.run([sys.executable, "-m", "quaestor", *map(str, arguments)], capture_output=True, text=True)
+        return subprocess.run([sys.executable, "-m", "elench", *map(str, arguments)], capture_output=True, text=True)
 
     done = run(
         "perturb", tmp_path / "in.jsonl", "-k", "drop,shuffle,number", "-o", tmp_path / "bad.jsonl", "--originals"
@@ -112,35 +110,6 @@ def test_command_line_and_auc(tmp_path):
     found = {(a["metric"], a["kind"]): a for a in json.loads(done.stdout)}
     assert found["bleu", "shuffle"]["auc"] == 1.0 and found["f1", "shuffle"]["auc"] == 0.5
     assert found["bleu", "all"]["positives"] == 3 and found["bleu", "all"]["negatives"] == 7
-
-
-def test_auc_counts_pairs():
-    rng = np.random.default_rng(0)
-    good, bad = rng.integers(0, 6, 40).astype(float), rng.integers(0, 6, 30).astype(float)
-    pairs = [(g > b) + 0.5 * (g == b) for g in good for b in bad]
-    assert auc(good, bad) == pytest.approx(sum(pairs) / len(pairs))
-
-
-def test_auc_interval_covers_and_bad_input_is_refused():
-    def records(n):
-        told = [
-            {"perturbed": {"of": str(i), "kind": k, "label": x}}
-            for i in range(n)
-            for k, x in (("original", "positive"), ("drop", "negative"))
-        ]
-        return [Record(str(i), extra=e) for i, e in enumerate(told)]
-
-    rng = np.random.default_rng(1)
-    inside = 0
-    for _ in range(60):
-        values = rng.normal(size=80)
-        values[::2] += 1.0
-        area = areas(records(40), {"m": values.tolist()}, draws=200)[0]
-        inside += area.low <= 0.7602 <= area.high  # Φ(1/√2), the true AUC of two normals one deviation apart
-    assert inside >= 51  # 57 of 60 expected
-    with pytest.raises(UsageError, match="quaestor perturb"):
-        areas([Record("1")], {"m": [1.0]})
-    assert areas(records(2), {"m": [1.0, None, 2.0, 0.0]})[0].left_out == 1
 
 
 def test_a_paraphrase_with_another_records_id_goes_to_the_record_it_is_about():
@@ -192,24 +161,8 @@ def test_the_same_kind_twice_and_taken_ids_give_distinct_records(tmp_path):
     path, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     rows = [{"id": name, "question": "Who built the old lighthouse?", "judge": "question"} for name in ("a", "a#drop")]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    command = [sys.executable, "-m", "quaestor", "perturb", path, "-k", "drop,drop", "--originals", "-o", out]
+    command = [sys.executable, "-m", "elench", "perturb", path, "-k", "drop,drop", "--originals", "-o", out]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     ids = [record.id for record in read_records(out)]
     assert len(ids) == len(set(ids)) == 4
-
-
-def test_auc_table_gives_every_metric_its_own_n():
-    full = [Area("full", kind, 0.9, 0.8, 1.0, 20, n, 0) for kind, n in (("drop", 20), ("number", 5), ("all", 25))]
-    part = [
-        Area("part", kind, 0.7, 0.6, 0.8, 18, n, left)
-        for kind, n, left in (("drop", 11, 11), ("number", 5, 2), ("all", 16, 11))
-    ]
-    for found in ([*full, *part], [*part, *full]):
-        head, first, second, note, left = table(found).splitlines()
-        assert "number (n=5)" in head and "drop (n=" not in head and "all (n=" not in head
-        assert first.startswith("full") and first.count("n=") == 2 and "n=20" in first and "n=25" in first
-        assert "n=11" in second and "n=16" in second and "18–20 positives" in note
-        assert left.endswith(": part 11 (18 positives kept).")
-    head, _, note = table(full).splitlines()
-    assert "drop (n=20)" in head and "; 20 positives;" in note

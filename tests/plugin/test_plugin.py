@@ -13,12 +13,12 @@ def test_a_plugin_gets_command_line_card_and_checks(tmp_path):
         check=True, capture_output=True,
     )  # fmt: skip
     code = (
-        "import quaestor\n"
-        "from quaestor.testing import check_metric\n"
+        "import elench\n"
+        "from elench.testing import check_metric\n"
         "check_metric('shared-words'); check_metric('shared-words[lower=off]')\n"
-        "r = quaestor.score([{'id': '1', 'answer': 'A b', 'references': ['a c'], 'judge': 'answer'}], 'shared-words')\n"
+        "r = elench.score([{'id': '1', 'answer': 'A b', 'references': ['a c'], 'judge': 'answer'}], 'shared-words')\n"
         "assert r['shared-words', '1'] == 0.5, r\n"
-        "from quaestor.cli import cli\n"
+        "from elench.cli import cli\n"
         "cli.main(['metrics', 'shared-words'], standalone_mode=False)\n"
     )
     done = subprocess.run(
@@ -32,7 +32,7 @@ def test_a_plugin_gets_command_line_card_and_checks(tmp_path):
 
 
 def _copy(source, target):
-    (target / "quaestor_example").mkdir(parents=True)
-    for name in ("pyproject.toml", "quaestor_example/__init__.py"):
+    (target / "elench_example").mkdir(parents=True)
+    for name in ("pyproject.toml", "elench_example/__init__.py"):
         (target / name).write_text((source / name).read_text())
     return target

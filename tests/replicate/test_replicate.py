@@ -1,22 +1,23 @@
-"""`quaestor replicate`: published tables come out as printed; score files are used; what is missing is said."""
+"""`elench replicate`: published tables come out as printed; score files are used; what is missing is said."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from quaestor.cli.replicate import command
-from quaestor.errors import UsageError
-from quaestor.replicate.compute import PAPERS, Line, Table, replicate
-from quaestor.replicate.scores import Source
-from quaestor.replicate.show import show
+from elench.cli.replicate import command
+from elench.errors import UsageError
+from elench.evaluate.replicate.compute import PAPERS, Line, Table, replicate
+from elench.evaluate.replicate.scores import Source
+from elench.show.replication_tables import show
 
-DATA = Path(os.environ.get("QUAESTOR_DATA", Path(__file__).parents[2] / ".." / "shared" / "data"))
+DATA = Path(os.environ.get("ELENCH_DATA", Path(__file__).parents[2] / ".." / "shared" / "data"))
 
 
 def lines_of(table: Table) -> dict[str, Line]:
@@ -45,6 +46,48 @@ def test_every_paper_says_what_it_cannot_do(paper: str) -> None:
     text = show(found)
     assert "cannot be replicated" in text and found.paper.split(":")[0] in text
     json.loads(show(found, "json"))
+
+
+TABLES = {"qrelscore": 9, "questeval": 4, "kpqa": 10, "qascore": 7, "qsts": 5}
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_table_of_every_paper_is_named_with_its_status(paper: str) -> None:
+    found = replicate(paper, Source(None, lexical=True))
+    names = " ".join([t.name for t in found.tables] + [name for name, _ in (*found.cannot, *found.elsewhere)])
+    for n in range(1, TABLES[paper] + 1):
+        assert numbered(names, n), f"Table {n} of {paper}"
+    assert {t.status for t in found.tables} <= {"done", "other data"}
+    assert "Every table of the paper" in show(found) and "impossible" in show(found)
+
+
+def numbered(names: str, n: int) -> bool:
+    """Is Table n named: "Table 3", "Tables 3, 7 and 9", "Tables 4 to 6"?"""
+    for listed in re.findall(r"Tables? ((?:\d+(?:, | and | to )?)+)", names):
+        if (span := re.search(r"(\d+) to (\d+)", listed)) and int(span[1]) <= n <= int(span[2]):
+            return True
+        if str(n) in re.findall(r"\d+", listed):
+            return True
+    return False
+
+
+def test_a_row_is_shown_in_all_forms_and_ours_beside_no_figure_of_the_paper(tmp_path: Path) -> None:
+    write_marco(tmp_path)
+    scores = tmp_path / "s.jsonl"
+    specs = ["bleu1-kpqa", "bleu1-kpqa[form=code]", "bleu1-kpqa[form=ours]"]
+    lines = [{"id": str(k), "system": None, "scores": dict.fromkeys(specs, float(k % 2 == 0))} for k in range(40)]
+    scores.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    found = lines_of(replicate("kpqa", Source(tmp_path, score_files=[scores], lexical=True)).tables[0])
+    assert found["BLEU-1-KPQA"].theirs == found["BLEU-1-KPQA · program"].theirs == {"pearson": 0.675, "spearman": 0.634}
+    assert found["BLEU-1-KPQA · ours"].theirs == {"pearson": None, "spearman": None}
+    assert found["BLEU-1-KPQA · ours"].note == "our improvement, not in the paper"
+
+
+def test_printed_examples_are_scored_beside_the_papers_figures() -> None:
+    found = replicate("kpqa", Source(None, lexical=True))
+    example = next(t for t in found.tables if t.name.startswith("Figure 1"))
+    plain = next(line for line in example.lines if line.spec == "rouge-l")
+    assert plain.theirs == {"score": 0.713} and plain.ours["score"] == pytest.approx(0.706, abs=0.01)
 
 
 def write_marco(folder: Path, n: int = 40) -> Path:
@@ -97,7 +140,7 @@ def test_the_command_writes_every_format_and_refuses_bad_input(tmp_path: Path) -
 
 
 @pytest.mark.validation
-@pytest.mark.skipif(not DATA.is_dir(), reason="the shared data sets are not here (QUAESTOR_DATA)")
+@pytest.mark.skipif(not DATA.is_dir(), reason="the shared data sets are not here (ELENCH_DATA)")
 def test_kpqa_table_3_comes_out_as_printed_for_the_coco_metrics() -> None:
     """The paper's own numbers, to its three digits, on its own data: BLEU and ROUGE-L of the COCO scripts."""
     found = replicate("kpqa", Source(DATA, lexical=True))

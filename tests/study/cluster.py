@@ -36,7 +36,7 @@ def running_cluster(durable: bool = False) -> Iterator[str]:
     where = programs()
     if where is None:
         raise FileNotFoundError("no PostgreSQL on this machine: apt-get install postgresql")
-    home = Path(tempfile.mkdtemp(prefix="quaestor-pg-"))
+    home = Path(tempfile.mkdtemp(prefix="elench-pg-"))
     user = _as_nobody_special()
     if user:
         shutil.chown(home, user[2])
@@ -45,7 +45,7 @@ def running_cluster(durable: bool = False) -> Iterator[str]:
         port = probe.getsockname()[1]
     data = str(home / "data")
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "cwd": home, "text": True}
-    made = [str(where / "initdb"), "-D", data, "-U", "quaestor", "-A", "trust", "-E", "UTF8", "--no-sync"]
+    made = [str(where / "initdb"), "-D", data, "-U", "elench", "-A", "trust", "-E", "UTF8", "--no-sync"]
     subprocess.run([*user, *made], check=True, timeout=240, **quiet)  # type: ignore[call-overload]
     server = [str(where / "postgres"), "-D", data, "-k", str(home), "-h", "127.0.0.1", "-p", str(port)]
     with (home / "log").open("w") as log:
@@ -60,7 +60,7 @@ def running_cluster(durable: bool = False) -> Iterator[str]:
             time.sleep(0.1)
         else:
             raise RuntimeError((home / "log").read_text())
-        yield f"postgresql://quaestor@127.0.0.1:{port}/postgres"
+        yield f"postgresql://elench@127.0.0.1:{port}/postgres"
     finally:
         stop = [str(where / "pg_ctl"), "-D", data, "-m", "immediate", "stop"]
         subprocess.run([*user, *stop], timeout=120, **quiet)  # type: ignore[call-overload]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from quaestor.records import Record
-from quaestor.study.design import compose, find_human
-from quaestor.study.folder import Study, write_study
-from quaestor.study.protocol import load_protocol
-from quaestor.study.store import Store
+from elench.records.record import Record
+from elench.study.collect.store import Store
+from elench.study.design.compose import compose, find_human
+from elench.study.design.protocol_file import load_protocol
+from elench.study.folder import Study, write_study
 from tests.study.cluster import programs, running_cluster, wipe
 
 PLACES = ("Lyon", "Oslo", "Graz", "Turin", "Ghent", "Porto", "Brno", "Malmö", "Cork", "Bern", "Split", "Leeds")

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from scipy.stats import PermutationMethod, kendalltau, pearsonr, rankdata, spearmanr, wilcoxon
 
-from quaestor.errors import UsageError
-from quaestor.study.analyse import Options, analyse_sittings
-from quaestor.study.folder import Study
-from quaestor.study.quality import judge_raters
-from quaestor.study.replication import correlate
-from quaestor.study.report import as_html, as_json, as_text
-from quaestor.study.scores import judgements
-from quaestor.study.signed_rank import signed_rank
-from quaestor.study.sittings import Sitting
+from elench.errors import UsageError
+from elench.stats.signed_rank import signed_rank
+from elench.study.analyse.quality import judge_raters
+from elench.study.analyse.ranking import Options, analyse_sittings
+from elench.study.analyse.replication import correlate
+from elench.study.analyse.report import as_html, as_json, as_text
+from elench.study.analyse.scores import judgements
+from elench.study.analyse.sittings import Sitting
+from elench.study.folder import Study
 from tests.study.conftest import MakeStudy
 
 NAMES = ("understandability", "relevancy", "answerability", "appropriateness")

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from scipy.stats import chisquare
 
-from quaestor.errors import UsageError
-from quaestor.study.design import Task, add_references, compose, control_counts
-from quaestor.study.protocol import load_protocol
-from quaestor.study.store import Arrival, Store
+from elench.errors import UsageError
+from elench.study.collect.store import Arrival, Store
+from elench.study.design.compose import Task, add_references, compose, control_counts
+from elench.study.design.protocol_file import load_protocol
 from tests.study.conftest import outputs
 
 CROWD = load_protocol("qg-crowd")
@@ -88,7 +88,7 @@ def test_position_tells_nothing_about_the_kind_of_an_item(sqlite_store: Store) -
     for k in range(80):
         held = sqlite_store.assign(Arrival(f"r{k}", "link", f"s{k}"))
         sqlite_store.expire(now=held.expires + 1)
-        rows.append([study.by_id[held.task].items[place].kind for place in held.order])
+        rows.append([study.by_id[held.task].items[place].kind for (place,) in held.order])
     for kind in ("bad", "repeat", "ordinary"):
         counts = [sum(row[place] == kind for row in rows) for place in range(20)]
         assert chisquare(counts).pvalue > 1e-4, (kind, counts)

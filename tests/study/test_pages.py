@@ -7,9 +7,11 @@ import re
 
 import pytest
 
-from quaestor.study.rater import highlighted
-from quaestor.study.sittings import collect
-from quaestor.study.store import Store
+from elench.records.record import Record
+from elench.study.analyse.sittings import collect
+from elench.study.collect.screens import cut
+from elench.study.collect.store import Store
+from elench.study.design.checks import marked_answer
 from tests.study.conftest import MakeStudy
 from tests.study.web import Visitor
 
@@ -39,7 +41,7 @@ def test_a_reload_resumes_where_the_rater_was_and_shows_earlier_ratings(store: S
         rater.post(rater.path, {"csrf": rater.csrf, "go": "next", **rater.answers(answer)})
     assert rater.get(task).url.path == f"{task}/3"
     assert rater.get(f"{task}/2").text.count('value="22"') == 4
-    rater.post(f"{task}/2", {"csrf": rater.csrf, "go": "back", "relevancy": "33"})
+    rater.post(f"{task}/2", {"csrf": rater.csrf, "go": "back", "c-relevancy": "33"})
     assert rater.path == f"{task}/1"
     assert rater.get(f"{task}/2").text.count('value="33"') == 1
     again = Visitor(store)
@@ -51,10 +53,10 @@ def test_a_reload_resumes_where_the_rater_was_and_shows_earlier_ratings(store: S
 def test_incomplete_items_and_tasks_are_pointed_out(sqlite_store: Store) -> None:
     rater = Visitor(sqlite_store)
     task = rater.join()
-    rater.post(rater.path, {"csrf": rater.csrf, "go": "next", "relevancy": "50"})
+    rater.post(rater.path, {"csrf": rater.csrf, "go": "next", "c-relevancy": "50"})
     assert rater.page.status_code == 422 and "Please rate every statement" in rater.page.text
-    assert rater.page.text.count("lacking") == 3
-    rater.post(rater.path, {"csrf": rater.csrf, "go": "next", **rater.answers(), "relevancy": ""})
+    assert rater.page.text.count("criterion lacking") == 3
+    rater.post(rater.path, {"csrf": rater.csrf, "go": "next", **rater.answers(), "c-relevancy": ""})
     assert rater.path == f"{task}/2"  # what was saved before counts
     rater.get(f"{task}/review")
     assert "19 of 20 items still need a rating" in rater.page.text
@@ -78,8 +80,8 @@ def test_saving_in_the_background(sqlite_store: Store) -> None:
     rater = Visitor(sqlite_store)
     rater.join()
     quiet = {"accept": "application/json"}
-    reply = rater.client.post(rater.path, data={"csrf": rater.csrf, "relevancy": "50"}, headers=quiet)
-    assert reply.json() == {"saved": True}
+    reply = rater.client.post(rater.path, data={"csrf": rater.csrf, "c-relevancy": "50"}, headers=quiet)
+    assert reply.json()["saved"] and reply.json()["seen"] == 1
     everything = {"csrf": rater.csrf, "go": "next", **rater.answers()}
     assert rater.client.post(rater.path, data=everything, headers=quiet).json()["next"].endswith("/2")
 
@@ -104,8 +106,10 @@ def test_mturk(store: Store) -> None:
 def test_prolific(make_study: MakeStudy) -> None:
     study = make_study()
     protocol = study.folder / "protocol.toml"
-    protocol.write_text('prolific_code = "C0FFEE"\n' + protocol.read_text("utf-8"), "utf-8")
-    from quaestor.study.folder import load_study
+    protocol.write_text(
+        protocol.read_text("utf-8") + '\n[prolific]\ncompleted = "C0FFEE"\nfailed_check = "N0PE"\n', "utf-8"
+    )
+    from elench.study.folder import load_study
 
     store = Store(load_study(study.folder))
     rater = Visitor(store)
@@ -140,9 +144,9 @@ def test_choices_that_count_the_same_are_remembered_apart(make_study: MakeStudy)
     store = Store(make_study("qg-similarity", systems=4, passages=10))
     rater = Visitor(store)
     task = rater.join()
-    rater.post(rater.path, {"csrf": rater.csrf, "go": "next", **rater.answers(), "similar": "4"})
+    rater.post(rater.path, {"csrf": rater.csrf, "go": "next", **rater.answers(), "c-similar": "4"})
     rater.get(f"{task}/1")
-    assert re.search(r'name="similar" value="4" required checked', rater.page.text)
+    assert re.search(r'name="c-similar" value="4" required checked', rater.page.text)
 
 
 def test_the_researchers_page(store: Store) -> None:
@@ -154,7 +158,7 @@ def test_the_researchers_page(store: Store) -> None:
     assert boss.get("/admin").status_code == 401
     page = boss.enter()
     assert page.url.query == b"" and page.status_code == 200  # the token is gone from the address
-    for part in ("1 / 12", "tasks submitted", "Krippendorff", "filtered", "hello &lt;b&gt;there", "t0012"):
+    for part in ("1 / 12", "1 submitted", "Krippendorff", "kept", "hello &lt;b&gt;there", "t0012"):
         assert part in page.text, part
     rows = [json.loads(line) for line in boss.get("/admin/export.jsonl").text.splitlines()]
     assert len(rows) == 80 and {row["kind"] for row in rows} == {"ordinary", "bad", "repeat"}
@@ -164,7 +168,7 @@ def test_the_researchers_page(store: Store) -> None:
     assert "Preview, not seen by raters" in boss.get("/admin/preview/t0001/20").text
     assert boss.get("/admin/preview/t0001/21").status_code == 404
     boss.get("/admin")
-    boss.post("/admin/pause", {"csrf": boss.csrf, "paused": "yes"})
+    boss.post("/admin/act", {"csrf": boss.csrf, "action": "pause"})
     assert "paused" in boss.page.text
     late = Visitor(store, rater.app)
     late.get(f"/join/{store.study.secrets.join}")
@@ -184,7 +188,7 @@ def test_the_researchers_page(store: Store) -> None:
     ],
 )
 def test_the_answer_is_highlighted_as_whole_words(context: str, answer: str, marked: str) -> None:
-    before, found, after = highlighted(context, answer)
+    before, found, after = cut(context, marked_answer(Record("1", context, answer=answer)))
     assert found == marked and before + found + after == context
     if answer == "art":
         assert before == "Earth is "

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from quaestor.study import security
-from quaestor.study.design import compose
-from quaestor.study.folder import Study, write_study
-from quaestor.study.protocol import load_protocol
-from quaestor.study.security import Limiter, Signer
-from quaestor.study.sittings import collect
-from quaestor.study.store import Store
+from elench.study.analyse.sittings import collect
+from elench.study.collect import security
+from elench.study.collect.security import Limiter, Signer
+from elench.study.collect.store import Store
+from elench.study.design.compose import compose
+from elench.study.design.protocol_file import load_protocol
+from elench.study.folder import Study, write_study
 from tests.study.conftest import outputs
 from tests.study.web import Visitor
 
@@ -59,7 +59,7 @@ def test_no_page_loads_anything_from_elsewhere(sqlite_store: Store) -> None:
     rater = Visitor(sqlite_store)
     rater.join()
     pages = [rater.page.text, rater.enter().text]
-    for name in ("study.css", "rate.js", "admin.js"):
+    for name in ("study.css", "rate.js", "outbox.js", "review.js", "desk.js"):
         pages.append(rater.get(f"/static/{name}").text)
     for page in pages:
         outside = re.findall(r"""(?:src|href|action|url)\s*[=(]\s*["']?(https?://[^"')\s]+)""", page)
@@ -74,7 +74,7 @@ def test_anothers_task_cannot_be_opened_or_changed(sqlite_store: Store) -> None:
     anns, _ = task.split("/")[2].split(".")
     for link in (f"{anns}.{forged_mac}", anns, f"{anns}.", f"{anns}.{'A' * 22}", f"{own}x.{forged_mac}"):
         assert eve.get(f"/t/{link}/1").status_code == 404
-        assert eve.post(f"/t/{link}/1", {"csrf": "x", "relevancy": "1"}).status_code == 404
+        assert eve.post(f"/t/{link}/1", {"csrf": "x", "c-relevancy": "1"}).status_code == 404
         assert eve.post(f"/t/{link}/submit", {"csrf": "x"}).status_code == 404
     assert all(not s.values for s in collect(sqlite_store))
 
@@ -113,12 +113,12 @@ def test_forged_forms_are_refused(sqlite_store: Store, where: str) -> None:
         "submit": f"{task}/submit",
         "another": f"{task}/another",
         "join": f"/join/{sqlite_store.study.secrets.join}",
-        "pause": "/admin/pause",
+        "pause": "/admin/act",
     }[where]
     before = len(collect(sqlite_store))
     stranger.get(f"{other}/1")
     for token in ("", wrong, stranger.csrf):
-        reply = rater.client.post(path, data={"csrf": token, "paused": "yes", **rater.answers()})
+        reply = rater.client.post(path, data={"csrf": token, "action": "pause", **rater.answers()})
         assert reply.status_code == 403
     assert len(collect(sqlite_store)) == before and not sqlite_store.paused
     if where == "item":
@@ -132,10 +132,10 @@ def test_a_wrong_admin_token_opens_nothing(sqlite_store: Store) -> None:
         assert eve.get("/admin", params={"token": token}).status_code == 403
         assert eve.post("/admin/login", {"token": token}).status_code == 403
     for cookie in ("", "9999999999.", f"9999999999.{'A' * 22}", f"0.{'A' * 22}"):
-        eve.client.cookies.set("quaestor_admin", cookie)
+        eve.client.cookies.set("elench_admin", cookie)
         for path in ("/admin", "/admin/preview", "/admin/preview/t0001/1", "/admin/export.jsonl", "/admin/export.csv"):
             assert eve.get(path).status_code == 401
-        assert eve.post("/admin/pause", {"csrf": "x", "paused": "yes"}).status_code == 401
+        assert eve.post("/admin/act", {"csrf": "x", "action": "pause"}).status_code == 401
     assert not sqlite_store.paused
 
 
@@ -143,7 +143,7 @@ def test_the_admin_session_ends(sqlite_store: Store) -> None:
     boss = Visitor(sqlite_store)
     signer = Signer(sqlite_store.study.secrets.key)
     end = str(int(time.time()) - 1)
-    boss.client.cookies.set("quaestor_admin", f"{end}.{signer.mac('admin', sqlite_store.study.secrets.admin, end)}")
+    boss.client.cookies.set("elench_admin", f"{end}.{signer.mac('admin', sqlite_store.study.secrets.admin, end)}")
     assert boss.get("/admin").status_code == 401
 
 
@@ -179,7 +179,7 @@ def test_a_replayed_submission_changes_nothing(sqlite_store: Store) -> None:
         assert code in rater.post(f"{task}/submit", {"csrf": csrf, "feedback": "again"}).text
         assert code in rater.post(f"{task}/1", {"csrf": csrf, "go": "next", **rater.answers(1)}).text
         reply = rater.client.post(
-            f"{task}/1", data={"csrf": csrf, "relevancy": "1"}, headers={"accept": "application/json"}
+            f"{task}/1", data={"csrf": csrf, "c-relevancy": "1"}, headers={"accept": "application/json"}
         )
         assert reply.status_code == 409
     with sqlite_store.reading() as connection:
@@ -213,8 +213,8 @@ def test_odd_forms_are_answered_not_crashed_on(sqlite_store: Store) -> None:
     good = {"csrf": rater.csrf}
     path = rater.path
     for wrong in ("1000", "-5", "<b>", "NaN", "1e3", "5; DROP TABLE ratings"):
-        assert rater.client.post(path, data={**good, "relevancy": wrong}).status_code == 422
-    assert rater.client.post(path, files={"relevancy": b"50"}, data=good).status_code in (400, 422)
+        assert rater.client.post(path, data={**good, "c-relevancy": wrong}).status_code == 422
+    assert rater.client.post(path, files={"c-relevancy": b"50"}, data=good).status_code in (400, 422)
     assert rater.client.post(path, data={f"f{k}": "x" for k in range(100)}).status_code in (400, 403)
     assert rater.client.post(path, content=b"\xff\xfe", headers={"content-type": "application/json"}).status_code == 403
     for place in ("0", "21", "999999999999999999999", "-1", "x"):
@@ -291,12 +291,12 @@ def test_pseudonyms_hide_worker_ids(sqlite_store: Store) -> None:
     assert Signer(sqlite_store.study.secrets.key).pseudonym("x", "w") != other.pseudonym("x", "w")
 
 
-def test_formulas_in_a_csv_export_are_harmless(hostile: Store) -> None:
+def test_formulas_in_a_csv_export_areharmless(hostile: Store) -> None:
     study: Study = hostile.study
     assert study.systems[0].startswith("human<")
-    from quaestor.study.export import _harmless
+    from elench.study.analyse.export import harmless
 
-    assert _harmless("=cmd()") == "'=cmd()" and _harmless("plain") == "plain" and _harmless(-3.0) == -3.0
+    assert harmless("=cmd()") == "'=cmd()" and harmless("plain") == "plain" and harmless(-3.0) == -3.0
 
 
 def test_nothing_about_an_item_leaks_into_the_raters_page(sqlite_store: Store) -> None:

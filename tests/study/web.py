@@ -8,9 +8,9 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from quaestor.study.folder import Study
-from quaestor.study.store import Store
-from quaestor.study.web import application
+from elench.study.collect.store import Store
+from elench.study.collect.web import application
+from elench.study.folder import Study
 
 
 class Visitor:
@@ -45,22 +45,25 @@ class Visitor:
         self.get(f"/join/{self.study.secrets.join}{query}")
         action = re.search(r'<form method="post" action="([^"]*)"', self.page.text)
         assert action, self.page.text[:800]
-        self.post(html.unescape(action[1]), {"csrf": self.csrf})
+        self.post(html.unescape(action[1]), {"csrf": self.csrf, "step": "instructions"})
         return self.path.rsplit("/", 1)[0] if self.path.count("/") == 3 else self.path
 
     def answers(self, answer: int = 60) -> dict[str, str]:
-        return {c.name: str(answer if c.slider else 0) for c in self.study.protocol.criteria}
+        return {c.field: str(answer if c.slider else 0) for c in self.study.protocol.criteria}
 
-    def rate_all(self, answer: int = 60) -> None:
-        """Rate item after item, as the pages lead."""
+    def rate_all(self, answer: int = 60, careful: bool = True) -> None:
+        """Rate item after item, as the pages lead; a careful rater gives bad references less."""
+        bad = {item.text for task in self.study.tasks for item in task.items if item.kind == "bad"}
         while not self.path.endswith("/review"):
-            self.post(self.path, {"csrf": self.csrf, "go": "next", **self.answers(answer)})
+            shown = re.search(r'class="subject" dir="auto">([^<]*)<', self.page.text)
+            lower = 40 if careful and shown and html.unescape(shown[1]) in bad else 0
+            self.post(self.path, {"csrf": self.csrf, "go": "next", **self.answers(answer - lower)})
             assert self.page.status_code == 200, self.page.text[:500]
 
     def submit(self, feedback: str = "") -> str:
         """Submit from the review page; the completion code."""
         self.post(self.path.replace("/review", "/submit"), {"csrf": self.csrf, "feedback": feedback})
-        found = re.search(r'id="code">([^<]*)<', self.page.text)
+        found = re.search(r'id="code" dir="ltr">([^<]*)<', self.page.text)
         assert found, self.page.text[:800]
         return found[1]
 

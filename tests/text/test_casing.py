@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quaestor.text.casing import cased_like
+from elench.text.casing import cased_like
 
 SOURCE = "Japan said on Monday that Gen Nakatani, the FBI and Apple had met. The minister of Japan may stay. The end."
 

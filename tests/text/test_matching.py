@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quaestor.errors import UsageError
-from quaestor.text import wordnet
-from quaestor.text.evidence import Evidence
-from quaestor.text.lcs import lcs_length, lcs_places
-from quaestor.text.ngrams import grams, pool, shared_by_order, shared_runs
-from quaestor.text.tokens import Pieces
+from elench.errors import UsageError
+from elench.metrics.evidence import Evidence
+from elench.text import wordnet
+from elench.text.lcs import lcs_length, lcs_places
+from elench.text.ngrams import grams, pool, shared_by_order, shared_runs
+from elench.text.tokens import Pieces
 
 rows = st.lists(st.sampled_from("abcd"), max_size=12).map(tuple)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quaestor.text.treebank import words_coco
+from elench.text.treebank import words_coco
 
 LINES = Path(__file__).with_name("stanford_tokens.tsv").read_text("utf-8").splitlines()
 KNOWN_TO_DIFFER = {

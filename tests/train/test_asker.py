@@ -19,14 +19,14 @@ def tiny():
 
 
 def lesson():
-    from quaestor.train.branching import Lesson
+    from elench.train.branching import Lesson
 
     return Lesson((5, 6, 7, 8), (((1, 2), (9, 10, 0)), ((3,), (11, 12, 13, 0)), ((4, 4, 4), (14, 0))))
 
 
 def test_loss_of_a_passage_equals_that_of_its_questions_one_by_one(tiny):
-    from quaestor.train.asker import question_loss
-    from quaestor.train.branching import collate
+    from elench.train.asker import question_loss
+    from elench.train.branching import collate
 
     other = type(lesson())((9, 9), (((1,), (5, 0)),))
     together = question_loss(tiny, collate([lesson(), other], pad=0)) * 11
@@ -41,9 +41,9 @@ def test_loss_of_a_passage_equals_that_of_its_questions_one_by_one(tiny):
 
 
 def test_corrections_start_at_nothing_train_alone_and_merge(tiny):
-    from quaestor.train.asker import question_loss
-    from quaestor.train.branching import collate
-    from quaestor.train.lora import adapt, merge
+    from elench.train.asker import question_loss
+    from elench.train.branching import collate
+    from elench.train.lora import adapt, merge
 
     batch = collate([lesson()], pad=0)
     before = question_loss(tiny, batch).item()
@@ -65,16 +65,15 @@ def test_corrections_start_at_nothing_train_alone_and_merge(tiny):
 
 
 def test_only_short_answers_are_learnt_and_whole_articles_kept_back(tmp_path):
-    import json
-
-    from quaestor.train.asker import corpora
+    from elench.train.asker import corpora
+    from tests.train.tiny import write_paragraphs
 
     def article(title, answer):
         context = f"Here stands {answer}."
         qas = [{"id": title, "question": "What?", "answers": [{"text": answer, "answer_start": 12}]}]
-        return {"title": title, "paragraphs": [{"context": context, "qas": qas}]}
+        return {"title": title, "context": context, "qas": qas}
 
     articles = [article(t, "a b") for t in "abcd"] + [article("e", "one two three four five six seven eight nine")]
-    (tmp_path / "squad11_du_test.json").write_text(json.dumps({"data": articles}))
+    write_paragraphs(tmp_path / "squad11_train.jsonl.gz", articles)
     train, kept = corpora(tmp_path)
     assert {e.group for e in train} == {"c", "d"} and {e.group for e in kept} == {"a", "b"}

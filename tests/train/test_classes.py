@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from quaestor.errors import UsageError
-from quaestor.requests import QuestionClass
-from quaestor.train.classes import Labelled, calibration_error, command, fitted_temperature, part, read_trec
+from elench.errors import UsageError
+from elench.requests import QuestionClass
+from elench.train.classes import Labelled, calibration_error, command, fitted_temperature, part, read_trec
 from tests.train.tiny import tiny_bert
 
 LINES = [

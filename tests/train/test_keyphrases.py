@@ -12,12 +12,15 @@ from click.testing import CliRunner
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from quaestor.cli.train import command
-from quaestor.models.keyphrases import load_folder
-from quaestor.text.roots import words_of
-from quaestor.train.examples import Example
-from quaestor.train.keyphrase_examples import (
+from elench.cli.train import command
+from elench.models.base import ModelChoice
+from elench.models.keyphrases import load
+from elench.models.shipped import shipped_identity
+from elench.text.roots import words_of
+from elench.train.examples import Example
+from elench.train.keyphrase_examples import (
     UNIT,
+    AnswerSentences,
     Marked,
     Mixture,
     definition,
@@ -29,7 +32,7 @@ from quaestor.train.keyphrase_examples import (
     sentences,
     statement,
 )
-from quaestor.train.keyphrases import corpora
+from elench.train.keyphrases import corpora, lessons, without_facts
 from tests.train.tiny import STORY, tiny_bert, tiny_corpora
 
 
@@ -133,9 +136,29 @@ def test_the_command_leaves_a_model_with_a_card(tmp_path: Path) -> None:
     assert result.exit_code == 0 and "key-word F1" in result.output
     card = json.loads((out / "card.json").read_text())
     assert card["steps"] == 3 and "key-word F1, all" in card and card["bytes"] > 0
-    model = load_folder(out, base)
+    model = load(shipped_identity(ModelChoice("keyphrases"), out, base=base))
     assert len(model.weigh([("Where does Anna live?", "Anna lives in Oslo")])[0].weights) == 4
     result = CliRunner().invoke(command, [*options, "--evaluate"], catch_exceptions=False)
     assert "all, plain rule: n" in result.output
     result = CliRunner().invoke(command, ["keyphrases", "--data", str(data), "--base", str(base), "--out", str(out)])
     assert result.exception is not None and "how long" in str(result.exception)
+
+
+def test_the_papers_recipe_marks_the_span_of_the_answer_sentence_and_nothing_else() -> None:
+    """§3.1: every word of the span is key, stop words and units too; the KP ablation does not see the question."""
+    text = "He was born there. The king lived for 40 years in the old city. Then he died."
+    example = Example("1", text, "How long did the king live?", ("for 40 years",), text.index("for 40"), "a")
+    (marked,) = AnswerSentences([example])(np.random.default_rng(0), 0)
+    key = [w for (w, _), k in zip(words_of(marked.answer), marked.key, strict=True) if k]
+    assert key == ["for", "40", "years"] and set(marked.key) == {0.0, 1.0}
+    assert marked.question == "How long did the king live?" and "lived for 40 years" in marked.answer
+    (silent,) = AnswerSentences([example], question=False)(np.random.default_rng(0), 0)
+    assert silent.question == "" and silent.key == marked.key
+
+
+def test_the_papers_recipe_tells_the_network_no_facts(tmp_path: Path) -> None:
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(tiny_bert(tmp_path / "base"))
+    made = lessons([Marked("who lived ?", "the king lived", (0.0, 1.0, 0.0), "sentence")], tokenizer)
+    assert any(made[0].sheet.facts) and not any(without_facts(made)[0].sheet.facts)

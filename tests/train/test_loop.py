@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from quaestor.train.loop import Plan, Trainer, buckets, fit, freeze, slope, write_card  # noqa: E402
+from elench.train.loop import Plan, Trainer, buckets, fit, freeze, slope, write_card  # noqa: E402
 
 
 def test_buckets_use_every_example_once_and_pad_little() -> None:

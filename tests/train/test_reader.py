@@ -13,12 +13,14 @@ from click.testing import CliRunner
 pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from quaestor.cli.train import command  # noqa: E402
-from quaestor.errors import UsageError  # noqa: E402
-from quaestor.models.shipped import grow, load_shipped, shrink  # noqa: E402
-from quaestor.train.examples import locate, read_jsonl, read_squad  # noqa: E402
-from quaestor.train.reader import NEGATIVES, Lesson, changed, corpora, crop, tokenised  # noqa: E402
-from quaestor.train.reader_scores import auc, best_score  # noqa: E402
+from elench.cli.train import command  # noqa: E402
+from elench.errors import UsageError  # noqa: E402
+from elench.models.base import ModelChoice  # noqa: E402
+from elench.models.shipped import grow, load_shipped, shipped_identity, shrink  # noqa: E402
+from elench.train.changes import changed  # noqa: E402
+from elench.train.examples import locate, read_jsonl, read_squad  # noqa: E402
+from elench.train.reader import NEGATIVES, Lesson, corpora, crop, tokenised  # noqa: E402
+from elench.train.reader_scores import auc, best_score, calibration_error, reliability  # noqa: E402
 from tests.train.tiny import tiny_bert, tiny_corpora  # noqa: E402
 
 
@@ -36,7 +38,7 @@ def lesson(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Lesson:
 
 def test_only_answers_that_stand_in_their_text_are_learnt(lesson: Lesson) -> None:
     assert {s.example.answers[0] for s in lesson.sources} == {"Oslo", "1999", "Dora", "the door", "Toledo"}
-    assert len({s.example.group for s in lesson.sources}) == 3, "two articles are kept back"
+    assert len({s.example.group for s in lesson.sources}) == 3, "six articles are kept back"
 
 
 def test_every_window_holds_its_answer(lesson: Lesson) -> None:
@@ -67,11 +69,13 @@ def test_negatives_do_not_hold_the_answer(lesson: Lesson, kind: str) -> None:
 def test_a_changed_question_names_another_of_its_kind(lesson: Lesson) -> None:
     example = next(s.example for s in lesson.sources if s.example.answers == ("1999",))
     rng = np.random.default_rng(2)
-    made = {changed(example, rng) for _ in range(40)}
-    assert made == {
+    made = {changed(example, rng) for _ in range(200)}
+    names = {
         f"When did {a} moved to {b}?"
         for a, b in (("Oslo", "Rome"), ("Dora", "Rome"), ("Carl", "Oslo"), ("Carl", "Dora"))
     }
+    negated = {"When didn't Carl moved to Rome?", "When did Carl not moved to Rome?"}
+    assert made == names | negated | {"When did Carl unmoved to Rome?"}
 
 
 def test_generated_questions_join_their_article_but_not_those_kept_back(tmp_path: Path) -> None:
@@ -93,18 +97,19 @@ def test_command_trains_packs_and_refuses(base: Path, tmp_path: Path) -> None:
     run = ["reader", "--data", str(data), "--base", str(base), "--out", str(out)]
     done = CliRunner().invoke(command, [*run, "--steps", "3"], catch_exceptions=False)
     assert "3 steps" in done.output and (out / "card.md").exists()
-    trained, _, digest = load_shipped("reader", _build, base=base, folder=out)
+    identity = shipped_identity(ModelChoice("reader"), out, base=base)
+    trained = load_shipped(identity, _build)
     fresh = _build(base, {})
     same = dict(fresh.named_parameters())
     moved = {n for n, p in trained.named_parameters() if not bool((p == same[n]).all())}
     assert "bert.encoder.layer.1.output.dense.weight" in moved
-    assert "bert.embeddings.word_embeddings.weight" not in moved and len(digest) == 64
+    assert "bert.embeddings.word_embeddings.weight" not in moved and len(identity.sha256) == 64
     with pytest.raises(UsageError, match="--minutes or --steps"):
         CliRunner().invoke(command, run, catch_exceptions=False)
     empty = tmp_path / "empty"
     empty.mkdir()
     at_empty = [*run[:-1], str(empty)]
-    with pytest.raises(UsageError, match="is no model for this role"):
+    with pytest.raises(UsageError, match="no weights there"):
         CliRunner().invoke(command, [*at_empty, "--evaluate"], catch_exceptions=False)
     with pytest.raises(UsageError, match="holds no checkpoint"):
         CliRunner().invoke(command, [*at_empty, "--pack"], catch_exceptions=False)
@@ -124,7 +129,7 @@ def test_stored_weights_come_back_nearly_whole(kind: str, error: float) -> None:
     back = grow(shrink(given, kind))
     assert back.keys() == given.keys()
     for name, tensor in given.items():
-        assert float((back[name] - tensor).abs().max()) <= error * float(tensor.abs().max())
+        assert float((torch.from_numpy(back[name]) - tensor).abs().max()) <= error * float(tensor.abs().max())
 
 
 def test_answers_are_found_as_the_text_writes_them() -> None:
@@ -147,3 +152,9 @@ def test_scores_are_squads() -> None:
     assert best_score("in the Alps", ["swiss alps"]) == (0.0, pytest.approx(0.5))
     assert best_score("", []) == (1.0, 1.0) and best_score("x", []) == (0.0, 0.0)
     assert auc([0.9, 0.8, 0.4], [0.4, 0.1]) == pytest.approx(5.5 / 6)
+
+
+def test_reliability_compares_what_is_said_with_what_happens() -> None:
+    curve = reliability([0.05, 0.15, 0.12, 0.95, 1.0], [False, False, True, True, True])
+    assert curve == [(0.05, 0.0, 1), (0.135, 0.5, 2), (0.975, 1.0, 2)]
+    assert calibration_error(curve) == pytest.approx((0.05 + 2 * 0.365 + 2 * 0.025) / 5)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
-from quaestor.train.selfcritical import Plan, Task, critic_loss, learn, log_likelihood, save_curve, write
+from elench.train.selfcritical import Plan, Task, critic_loss, learn, log_likelihood, save_curve, write
 from tests.tiny import tiny
 
 KINDS = [("llama", AutoModelForCausalLM), ("t5", AutoModelForSeq2SeqLM)]
@@ -70,9 +70,22 @@ def test_the_loss_is_equation_15(samples):
             chosen = log_likelihood(model, tokenizer, [task], [[sampled[n * samples + k]]])[0]
             expected += 0.7 * ([0.5, 0.4][n] - drawn[n * samples + k]) * float(chosen[0].detach()) / samples / 2
         human = log_likelihood(model, tokenizer, [task], [[task.target]])[0]
-        expected -= float(human[0].detach()) / len(task.target) / 2
+        expected -= float(human[0].detach()) / 2
     assert mean == pytest.approx(0.45)
     assert float(loss) == pytest.approx(expected, rel=1e-4)
+
+
+def test_equations_14_and_15_by_hand(monkeypatch):
+    """r(greedy) = .5, r(sample) = .2, log P(sample) = -2, log P(target) = -1 - 2 - 3 (a sum over its three tokens), λ = .7:
+    L = .7 (.5 - .2) (-2) + 6 = 5.58."""
+    from elench.train import selfcritical
+
+    model, tokenizer, tasks = load(*KINDS[0])
+    monkeypatch.setattr(selfcritical, "write", lambda m, t, some, plan, sample: [(3, 4)] * len(some))
+    monkeypatch.setattr(selfcritical, "log_likelihood", lambda *given: [torch.tensor([-2.0, -1.0 - 2.0 - 3.0])])
+    plan = Plan(limit=6, batch=1, samples=1)
+    loss, mean = critic_loss(model, tokenizer, tasks[:1], lambda asked, texts: [0.5, 0.2], plan, weight=0.7)
+    assert (float(loss), mean) == (pytest.approx(5.58), 0.5)
 
 
 @pytest.mark.parametrize(("kind", "loader"), KINDS)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from quaestor.models.weights import FEATURES
-from quaestor.train.weights import Label, fit, judged
+from elench.models.weights import FEATURES
+from elench.train.weights import Label, fit, judged
 
 
 def test_newton_reaches_the_penalised_optimum():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 STORY = (
@@ -18,7 +20,13 @@ def tiny_bert(folder: Path) -> Path:
     import torch
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
-    words = sorted(set(re.findall(r"\w+|[^\w\s]", f"{STORY} {OTHER} who where what when did does ? which".lower())))
+    words = sorted(
+        set(
+            re.findall(
+                r"\w+|[^\w\s]", f"{STORY} {OTHER} who where what when did does ? which live dead recorded not".lower()
+            )
+        )
+    )
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
@@ -37,7 +45,7 @@ def tiny_bert(folder: Path) -> Path:
 
 
 def tiny_corpora(folder: Path) -> Path:
-    """The reader's three training files, in small."""
+    """The training files, in small: six articles are kept back, two are learnt from."""
     questions = [
         ("Where does Anna live?", "Oslo"),
         ("When did Carl moved to Rome?", "1999"),
@@ -45,11 +53,11 @@ def tiny_corpora(folder: Path) -> Path:
     ]
     paragraph = {"context": STORY, "qas": [_qa(f"s{i}", STORY, q, a) for i, (q, a) in enumerate(questions)]}
     metal = {"context": OTHER, "qas": [_qa("m", OTHER, "Where did smiths made swords?", "Toledo")]}
-    articles = [
-        {"title": t, "paragraphs": [p]} for t, p in (("A", metal), ("B", metal), ("C", paragraph), ("D", metal))
-    ]
+    articles = [{"title": t, **p} for t, p in zip("ABCDEFGH", [*[metal] * 6, paragraph, metal], strict=True)]
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "squad11_du_test.json").write_text(json.dumps({"data": articles}))
+    write_paragraphs(folder / "squad11_train.jsonl.gz", articles)
+    for name in ("new_wiki", "reddit", "amazon"):
+        write_paragraphs(folder / f"squadshifts_{name}.jsonl.gz", [])
     tale = {
         "id": "t-1",
         "context": STORY,
@@ -63,6 +71,12 @@ def tiny_corpora(folder: Path) -> Path:
     hop = {"id": "h-1", "context": OTHER, "question": "What did kings bought?", "answer": "not there"}
     (folder / "hotpot_qg.jsonl").write_text(json.dumps(hop) + "\n")
     return folder
+
+
+def write_paragraphs(path: Path, paragraphs: Sequence[Mapping[str, object]]) -> None:
+    """Paragraphs with their questions, one a line, gzipped."""
+    with gzip.open(path, "wt", encoding="utf-8") as lines:
+        lines.writelines(json.dumps(p) + "\n" for p in paragraphs)
 
 
 def _qa(name: str, context: str, question: str, answer: str) -> dict[str, object]:

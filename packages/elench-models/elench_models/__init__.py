@@ -1,0 +1,1 @@
+"""The small models of elench: a folder per role with weights, configuration and card. Nothing here runs."""

@@ -1,0 +1,90 @@
+"""Options that several commands share: which metrics, which models."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from elench.errors import UsageError
+
+if TYPE_CHECKING:
+    from elench.metrics.base import Metric
+    from elench.models.base import ModelSet
+
+FORMATS = ["text", "markdown", "latex", "json", "html"]
+"""How a table can be printed."""
+DTYPES = ["float32", "bfloat16", "float16"]
+
+
+def metric_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "-m", "--metrics", "specs", multiple=True, required=True, metavar="SPEC[,SPEC…]",
+        help="Metrics, such as bleu,qrelscore[form=code]; see: elench metrics.",
+    )(command)  # fmt: skip
+
+
+def _limit(name: str) -> Callable[..., None]:
+    """A callback that hands a limit on to the client of a server, in worker processes too."""
+
+    def keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+        if value is not None:
+            for key, part in zip(name.split(), str(value).split("/"), strict=False):
+                os.environ[f"ELENCH_HTTP_{key}"] = part
+
+    return keep
+
+
+def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Limits for models behind a URL."""
+    for flag, name, kind, text in (
+        ("--price", "PRICE_IN PRICE_OUT", str, "Price of a million tokens read/written, such as 0.15/0.60."),
+        ("--max-cost", "MAX_COST", click.FloatRange(0), "Stop when a server's answers have cost so much."),
+        ("--max-requests", "MAX_REQUESTS", click.IntRange(1), "Stop after so many requests to a server."),
+        ("--rate", "PER_MINUTE", click.FloatRange(0, min_open=True), "Requests per minute to a server, at most."),
+        ("--concurrency", "CONCURRENCY", click.IntRange(1, 256), "Requests to a server at a time (8)."),
+    ):
+        command = click.option(flag, type=kind, help=text, expose_value=False, callback=_limit(name))(command)
+    return command
+
+
+def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--models, --model, --dtype, --device, --pull."""
+    for option in (
+        click.option("--pull", is_flag=True, help="Fetch models that are missing."),
+        click.option("--device", help="cpu, cuda, cuda:1 …; default: cuda where there is one."),
+        click.option("--dtype", default="float32", show_default=True, type=click.Choice(DTYPES)),
+        click.option(
+            "--model", "model", multiple=True, metavar="ROLE=NAME|FOLDER|URL",
+            help="A hub name, a folder, or a server: http://HOST/v1#MODEL.",
+        ),
+        click.option(
+            "--models", "family", default="embedded", show_default=True, type=click.Choice(["embedded", "paper"]),
+            help="embedded: small, offline; paper: the checkpoints the papers used.",
+        ),
+    ):  # fmt: skip
+        command = option(command)
+    return server_options(command)
+
+
+def metrics_from(specs: tuple[str, ...]) -> list[Metric]:
+    from elench.metrics import metric, split_specs
+
+    chosen = [metric(spec) for given in specs for spec in split_specs(given)]
+    if not chosen:
+        raise UsageError("no metric given: -m SPEC[,SPEC…]; see: elench metrics")
+    return chosen
+
+
+def models_from(family: str, model: tuple[str, ...], dtype: str, device: str | None, pull: bool) -> ModelSet:
+    from elench.models.base import ModelSet
+
+    names: dict[str, str] = {}
+    for given in model:
+        role, equals, name = given.partition("=")
+        if not (role and equals and name):
+            raise UsageError(f"--model {given}: write ROLE=NAME, such as encoder=roberta-base")
+        names[role] = name
+    return ModelSet(names, family, dtype, device, pull)

@@ -1,0 +1,44 @@
+"""`elench bench`: the leaderboard over all rated files at hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from elench.cli._options import model_options, models_from
+
+
+@click.command()
+@click.option(
+    "--data",
+    required=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Rated files.",
+)
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="The results, one JSON; resumes it.")
+@click.option("-m", "--metrics", "specs", multiple=True, metavar="SPEC[,SPEC…]", help="Only these metrics.")
+@click.option("--docs", type=click.Path(path_type=Path), help="Write the leaderboard pages into this folder.")
+@click.option("--budget", type=click.FloatRange(0), default=0, help="Minutes after which no metric is started.")
+@click.option("--sample", type=click.IntRange(0), default=0, help="Records per file at most, whole groups.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@model_options
+def command(
+    data: Path, out: Path, specs: tuple[str, ...], docs: Path | None, budget: float, sample: int, seed: int,
+    family: str, model: tuple[str, ...], dtype: str, device: str | None, pull: bool,
+) -> None:  # fmt: skip
+    """Score every rated file in DATA with every metric, form and profile that applies, and write one JSON."""
+    from elench.engine.session import Session
+    from elench.evaluate.bench import Bench, run, stale
+    from elench.show.leaderboard import write_pages
+
+    session = Session(models_from(family, model, dtype, device, pull))
+
+    def say(line: str) -> None:
+        click.echo(f"elench: {line}", err=True)
+
+    content = run(Bench(data, out, session, specs, budget, sample, seed, say))
+    old = stale(content, session)
+    click.echo(f"{len(content['entries'])} figures in {out}; stale: {', '.join(sorted(old)) or 'none'}")
+    for page in write_pages(content, docs, old) if docs else ():
+        click.echo(f"wrote {page}")

@@ -1,0 +1,117 @@
+"""`elench calibrate`: a profile, learned from ratings of your own, that predicts what people would say."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from elench.cli._options import metrics_from, model_options, models_from
+
+if TYPE_CHECKING:
+    from elench.models.base import ModelSet
+
+
+@click.command()
+@click.argument("rated", required=False, type=click.Path(path_type=Path))
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="The profile, a JSON file.")
+@click.option(
+    "--shipped",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DATA",
+    help="Make elench's own profiles from the rated files in DATA; -o is then a folder.",
+)
+@click.option("--keep", type=click.Path(path_type=Path), help="With --shipped: folder that keeps the scores.")
+@click.option("-m", "--metrics", "specs", multiple=True, metavar="SPEC[,SPEC…]", help="Metrics to choose from.")
+@click.option("--scores", "score_files", multiple=True, type=click.Path(path_type=Path), help="Output of elench score.")
+@click.option("-d", "--dimension", "dimensions", multiple=True, help="Only this human dimension (repeatable).")
+@click.option("--prior", metavar="PROFILE", help="An earlier or shipped profile that few ratings shall lean on.")
+@click.option("--sample", type=click.IntRange(0), default=16, show_default=True, help="Records that time each metric.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@model_options
+def command(
+    rated: Path | None, out: Path, shipped: Path | None, keep: Path | None, specs: tuple[str, ...],
+    score_files: tuple[Path, ...], dimensions: tuple[str, ...], prior: str | None, sample: int, seed: int, family: str,
+    model: tuple[str, ...], dtype: str, device: str | None, pull: bool,
+) -> None:  # fmt: skip
+    """Learn from the ratings in RATED which mix of metrics predicts people, and write it as a profile.
+
+    Use it like any metric: elench score FILE -m profile:OUT#dimension (or profile:OUT for all dimensions)."""
+    from elench.errors import UsageError
+    from elench.evaluate.calibrate import calibrate, measure_costs
+    from elench.evaluate.calibrate_data import file_source, rated_table
+    from elench.metrics.profile import read_profile
+
+    if not out.parent.is_dir():
+        raise UsageError(f"{out}: its folder does not exist")
+    models = models_from(family, model, dtype, device, pull)
+    if shipped is not None:
+        _make_shipped(shipped, out, keep or out, models, sample, seed)
+        return
+    if rated is None:
+        raise UsageError("no rated file given: elench calibrate RATED.jsonl -o profile.json")
+    metrics = metrics_from(specs) if specs else []
+    earlier = read_profile(prior) if prior else None
+    table, judge = rated_table(rated, score_files, metrics, dimensions, models)
+    costs = measure_costs(table, table.metrics, sample, models) if sample else {}
+    content = calibrate(table, judge, costs, source=file_source(rated, table), prior=earlier, seed=seed)
+    out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    show(content, str(out))
+
+
+def _make_shipped(data: Path, out: Path, keep: Path, models: ModelSet, sample: int, seed: int) -> None:
+    from elench.evaluate.calibrate_shipped import SHIPPED, make_shipped
+
+    out.mkdir(exist_ok=True)
+    keep.mkdir(exist_ok=True)
+    for name in SHIPPED:
+        content = make_shipped(name, data, keep, models, sample, seed)
+        (out / f"{name}.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        show(content, name)
+        for file, tries in content["elsewhere"].items():
+            for found in tries:
+                single, peer = (f"{one[1]:.3f} {one[0]}" if one else "–" for one in map(found.get, BESIDE))
+                limits = " to ".join(f"{x:.2f}" for x in found["ci95"])
+                what = f"{file} {found['rated']} by {found['predicted_by']}"
+                click.echo(
+                    f"  {what}: r = {found['r']:.3f} ({limits}, n = {found['n']}); best single {single}; peer {peer}"
+                )
+
+
+BESIDE = ("best_single", "best_peer")
+
+
+def show(content: dict[str, Any], name: str) -> None:
+    """Print what a profile can do: agreement on unseen groups, against the best single metric, and its cost."""
+    from elench.grid import Cell, Grid, limits, number
+    from elench.show.tables import render
+
+    header = ("dimension", "n", "r", "best single metric", "r ", "ms", "cheap r", "cheap ms", "+40 ratings")
+    rows = []
+    for dimension, found in content["dimensions"].items():
+        full, cheap, single, more = found["full"], found["cheap"], found["single"], found["more_ratings"]
+        rows.append(
+            (
+                dimension,
+                str(full["n"]),
+                Cell(number(full["r"]), under=limits(*full["ci95"]).strip("[]")),
+                single["metric"],
+                number(single["r"]),
+                _ms(full["ms"]),
+                number(cheap["r"]),
+                _ms(cheap["ms"]),
+                f"+{number(more['gain'])}" if more else "–",
+            )
+        )
+    data = content["data"]
+    title = f"{name}: {data['records']} records, {data['groups']} groups of {data['file']}"
+    notes = ["r: Pearson on groups not trained on (5 folds), 95 % bootstrap interval over groups", *content["notes"]]
+    grid = Grid(title, header, tuple(rows), "lrrl")
+    click.echo(render([grid], notes, "text", max(shutil.get_terminal_size((120, 24)).columns, 100)), nl=False)
+
+
+def _ms(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2g}" if value < 100 else f"{value:.0f}"

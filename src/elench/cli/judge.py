@@ -1,0 +1,99 @@
+"""`elench judge`: how good is this? The shipped profiles on one record or a file."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from elench.cli._options import model_options, models_from
+
+if TYPE_CHECKING:
+    from elench.engine.result import Result
+    from elench.grid import Grid
+
+PROFILES = {"question": "questions", "answer": "answers", "summary": "summaries"}
+
+
+@click.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--context", help="Passage or source text, instead of FILE.")
+@click.option("--question", help="Question.")
+@click.option("--answer", help="Answer.")
+@click.option("--summary", help="Summary.")
+@click.option("--reference", "references", multiple=True, help="Reference of what is judged (repeatable).")
+@click.option("--judge", type=click.Choice(list(PROFILES)), help="Which text is judged, where it is not clear.")
+@click.option("--profile", help="Another profile file; default: the one that comes with elench.")
+@model_options
+def command(
+    file: Path | None, context: str | None, question: str | None, answer: str | None, summary: str | None,
+    references: tuple[str, ...], judge: str | None, profile: str | None, family: str, model: tuple[str, ...],
+    dtype: str, device: str | None, pull: bool,
+) -> None:  # fmt: skip
+    """Predict the ratings people would give, per dimension, with intervals: for FILE, or for one text on the command
+    line."""
+    import elench
+    from elench.errors import UsageError
+    from elench.metrics import split_specs
+    from elench.records.record import Record, read_records
+    from elench.show.tables import render
+
+    texts = {"context": context, "question": question, "answer": answer, "summary": summary, "judge": judge}
+    given = {name: value for name, value in texts.items() if value is not None}
+    if (file is None) == (not given):
+        raise UsageError("give a FILE of records, or one text: --question … --context … --answer …")
+    if file is not None:
+        records = list(read_records(file))
+    else:
+        records = [Record.from_object({"id": "1", **given, "references": list(references)})]
+    kinds = sorted({record.judge or record.guess_judge() for record in records})
+    if len(kinds) > 1:
+        raise UsageError(f"{file}: records judge different things ({', '.join(kinds)}); give one file for each")
+    name = profile or PROFILES[kinds[0]]
+    models = models_from(family, model, dtype, device, pull)
+    result = elench.score(records, split_specs(f"profile:{name}"), models=models)
+    grids = [_one(result)] if len(records) == 1 else [_systems(result, name)]
+    notes = [f"profile {name}: predicted human ratings; agreement with people and its limits: docs/results/profiles.md"]
+    notes += sorted({reason for reasons in result.unscored.values() for reason in reasons.values()})[:3]
+    click.echo(render(grids, notes, "text", max(shutil.get_terminal_size((110, 24)).columns, 90)), nl=False)
+    scored = any(value is not None for spec in result.specs for value in result.values(spec))
+    raise click.exceptions.Exit(0 if scored else 1)
+
+
+def _one(result: Result) -> Grid:
+    """One record: every dimension with the interval in which 95 % of such texts were rated, and what made it."""
+    from elench.grid import Grid
+
+    rows = []
+    for spec in result.specs:
+        (outcome,) = result.outcomes
+        if spec not in outcome.scores:
+            continue
+        score = outcome.scores[spec]
+        most = ", ".join(f"{c['metric']} {c['adds']:+.2f}" for c in score.evidence["contributions"][:3])
+        low, high = score.evidence["interval95"]
+        rows.append((spec.partition("#")[2], f"{score.value:.2f}", f"{low:.2f} to {high:.2f}", most))
+    return Grid("", ("dimension", "predicted", "95 % of such ratings", "what counts most"), tuple(rows), "lrrl")
+
+
+def _systems(result: Result, name: str) -> Grid:
+    """A file: the mean of each system and dimension, with the interval of the mean human rating."""
+    from elench.evaluate.judging import predicted_mean
+    from elench.grid import Grid
+    from elench.metrics.profile import read_profile
+
+    about = read_profile(name).content["dimensions"]
+    rows = []
+    for spec in result.specs:
+        dimension = spec.partition("#")[2]
+        by_system: dict[str, list[Any]] = {}
+        for record, value in zip(result.records, result.values(spec), strict=True):
+            if value is not None:
+                by_system.setdefault(record.system or "all", []).append((value, record.group or record.id))
+        for system, pairs in sorted(by_system.items()):
+            values, groups = [v for v, _ in pairs], [g for _, g in pairs]
+            mean = predicted_mean(values, groups, about[dimension]["noise"])
+            rows.append((dimension, system, f"{mean.value:.3f}", f"{mean.low:.3f} to {mean.high:.3f}", str(mean.n)))
+    return Grid("", ("dimension", "system", "predicted mean", "95 % interval", "n"), tuple(rows), "llrrr")

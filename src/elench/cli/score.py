@@ -1,0 +1,125 @@
+"""`elench score`: every metric on every record of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from elench.cli._input import input_options
+from elench.cli._options import metric_option, metrics_from, model_options, models_from
+
+if TYPE_CHECKING:
+    from elench.metrics.base import Metric
+    from elench.records.source import Source
+    from elench.runs import Outcome
+
+JUDGED = {"question": "questions", "answer": "answers", "summary": "summaries"}
+
+
+@click.command()
+@metric_option
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="Scores per record: .jsonl (also .csv, .parquet).")
+@click.option("--explain", is_flag=True, help="Print the evidence of every score, and write it to the output.")
+@click.option("--strict", is_flag=True, help="Stop at the first bad line; exit code 1 if a record stays unscored.")
+@click.option("--resume", is_flag=True, help="Finish an interrupted run.")
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes.")
+@click.option("--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True)
+@click.option("--address", help="Ray cluster to use; default: start one here.")
+@click.option("--no-cache", is_flag=True, help="Ask the models again, and keep no answers.")
+@click.option(
+    "--require-certificate", "certificates", multiple=True, type=click.Path(path_type=Path), metavar="CERT.json",
+    help="Refuse a metric that has changed since `elench certify`, or was below its floor (repeatable).",
+)  # fmt: skip
+@model_options
+@input_options
+def command(
+    file: Source, specs: tuple[str, ...], out: Path | None, explain: bool, strict: bool, resume: bool, workers: int,
+    engine: str, address: str | None, no_cache: bool, certificates: tuple[Path, ...], family: str,
+    model: tuple[str, ...], dtype: str, device: str | None, pull: bool,
+) -> None:  # fmt: skip
+    """Score the records of FILE (JSONL, CSV, Excel, Parquet, JSON; - is standard input) and print a table of means."""
+    from elench.engine.job import Job, score_file
+    from elench.engine.session import Session
+    from elench.metrics.paper_models import unlike_paper
+
+    metrics = metrics_from(specs)
+    models = models_from(family, model, dtype, device, pull)
+    if family == "paper" and (unlike := unlike_paper(metrics, models.names)):
+        click.echo(f"elench: {unlike}", err=True)
+    session = Session(models, not no_cache, workers, engine, address)
+    if certificates:
+        from elench.evaluate.certify import require
+
+        require(certificates, {str(m): session.signature(m) for m in metrics})
+    shown = _printer(metrics) if explain else None
+    meta = score_file(Job(file, metrics, out, session, strict, resume, explain, shown))
+    if meta["judging"]:
+        click.echo(f"elench: {file}: judging {JUDGED[meta['judging']]}", err=True)
+    _print_table(meta)
+    for line in problems(meta, file, out, strict):
+        click.echo(f"elench: {line}", err=True)
+    raise click.exceptions.Exit(exit_code(meta, strict))
+
+
+def exit_code(meta: Mapping[str, Any], strict: bool) -> int:
+    """0 done; 1 nothing could be scored, or with --strict some record unscored; 2 no line of the file is a record."""
+    if not meta["records"]:
+        return 2
+    found = meta["metrics"].values()
+    return int(not any(m["n"] for m in found) or (strict and any(m["unscored"] for m in found)))
+
+
+def problems(meta: Mapping[str, Any], file: Path | Source, out: Path | None, strict: bool) -> Iterator[str]:
+    """What the user must know on stderr: lines set aside, and why nothing (or, with --strict, not all) was scored."""
+    if meta["rejected"]:
+        where = f"see {out.with_name(out.stem + '.rejects.jsonl')}" if out else "give -o to keep them"
+        yield f"{file}: {meta['rejected']} bad lines were set aside; {where}"
+    if not meta["records"]:
+        yield f"{file}:{meta['first_reject']['line']}: {meta['first_reject']['reason']}; no line is a valid record"
+        return
+    nothing = not any(found["n"] for found in meta["metrics"].values())
+    for spec, found in meta["metrics"].items() if nothing or strict else ():
+        for reason, count in sorted(found["reasons"].items(), key=lambda pair: -pair[1])[:3]:
+            yield f"{file}: {spec}: {count} of {meta['records']} records unscored: {reason}"
+    if nothing:
+        yield f"{file}: nothing could be scored; elench metrics NAME says which fields a metric reads"
+
+
+def _printer(metrics: list[Metric]) -> Callable[[Outcome], None]:
+    from rich.console import Console
+    from rich.markup import escape
+
+    from elench.show.evidence import evidence_rich
+
+    console = Console(highlight=False, soft_wrap=True)
+
+    def show(outcome: Outcome) -> None:
+        for metric in metrics if outcome.reject is None else ():
+            spec = str(metric)
+            head = f"[bold]{escape(outcome.id)}[/] {escape(outcome.system or '')} [cyan]{escape(spec)}[/]"
+            if spec in outcome.unscored:
+                console.print(f"{head} unscored: {escape(outcome.unscored[spec])}")
+                continue
+            score = outcome.scores[spec]
+            console.print(f"{head} [bold]{score.value:.4f}[/]")
+            console.print(evidence_rich(score.evidence))
+
+    return show
+
+
+def _print_table(meta: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=f"{meta['records']} records of {meta['input']['file']}", title_justify="left")
+    for column in ("metric", "mean", "95 % interval", "corpus", "n", "unscored"):
+        table.add_column(column, justify="left" if column == "metric" else "right", overflow="fold")
+    for spec, found in meta["metrics"].items():
+        low_high = "–" if found["ci95"] is None else f"{found['ci95'][0]:.4f} … {found['ci95'][1]:.4f}"
+        numbers = [f"{found[k]:.4f}" if found[k] is not None else "–" for k in ("mean", "corpus")]
+        table.add_row(escape(spec), numbers[0], low_high, numbers[1], str(found["n"]), str(found["unscored"] or ""))
+    Console().print(table)

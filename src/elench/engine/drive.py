@@ -1,0 +1,101 @@
+"""Drives metric coroutines: gathers open requests, drops duplicates, asks cache and models, hands answers back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from elench.engine.baselines import find_baseline
+from elench.errors import UsageError
+from elench.requests import Baseline, Failure, Request
+
+if TYPE_CHECKING:
+    from elench.models.base import Model, ModelSet
+    from elench.models.cache import AnswerCache
+
+Step = Coroutine[tuple[Request[Any], ...], list[Any], Any]
+
+
+@dataclass
+class Driver:
+    """Runs coroutines against a set of models, with an answer cache on disk if there is one."""
+
+    models: ModelSet
+    cache: AnswerCache | None = None
+    asked: dict[str, int] = field(default_factory=dict)
+    """How many requests each role answered anew; what the cache knew is not counted."""
+
+    def run(self, coroutines: Sequence[Step], on_done: Callable[[], None] = lambda: None) -> list[Any]:
+        """The result of each coroutine, or the Failure that ended it; usage errors stop the run."""
+        results: list[Any] = [None] * len(coroutines)
+        waiting: dict[int, tuple[Request[Any], ...]] = {}
+        known: dict[Request[Any], Any] = {}
+
+        def step(i: int, resume: Callable[[], tuple[Request[Any], ...]]) -> None:
+            try:
+                waiting[i] = resume()
+                return
+            except StopIteration as done:
+                results[i] = done.value
+            except UsageError:
+                raise
+            except Exception as error:
+                results[i] = Failure(error)
+            waiting.pop(i, None)
+            on_done()
+
+        for i, coroutine in enumerate(coroutines):
+            step(i, lambda c=coroutine: c.send(None))  # type: ignore[misc]
+        while waiting:
+            new = [r for r in dict.fromkeys(r for requests in waiting.values() for r in requests) if r not in known]
+            known.update(zip(new, self.answer(new), strict=True))
+            for i, requests in list(waiting.items()):
+                answers = [known[request] for request in requests]  # a Failure is raised where it was awaited
+                step(i, lambda c=coroutines[i], a=answers: c.send(a))  # type: ignore[misc]
+            known = {request: answer for request, answer in known.items() if request.cached}
+        return results
+
+    def answer(self, requests: Sequence[Request[Any]]) -> list[Any]:
+        """Answers (or Failures) to distinct requests, in their order."""
+        answers: dict[Request[Any], Any] = {}
+        by_role: dict[str, list[Request[Any]]] = {}
+        for request in requests:
+            if isinstance(request, Baseline):
+                answers[request] = find_baseline(request, self.models)
+            else:
+                by_role.setdefault(request.role, []).append(request)
+        for role, asked in by_role.items():
+            keep = [r for r in asked if r.cached] if self.cache else []
+            if self.cache and keep:
+                name = self.models.identity(role).key
+                keys = {(name, r): r for r in keep}
+                answers.update({keys[key]: value for key, value in self.cache.get_many(list(keys)).items()})
+            self._ask(role, [r for r in asked if r not in answers], answers)
+        return [answers[request] for request in requests]
+
+    def _ask(self, role: str, requests: list[Request[Any]], answers: dict[Request[Any], Any]) -> None:
+        self.asked[role] = self.asked.get(role, 0) + len(requests)
+        if not requests:
+            return  # the cache knew everything: the model is not even loaded
+        model, name = self.models[role], self.models.identity(role).key
+        for group in model.batches(requests):
+            batch = [requests[i] for i in group]
+            found = dict(zip(batch, _answer(model, batch), strict=True))
+            answers.update(found)
+            if self.cache:
+                self.cache.put_many(
+                    [((name, r), a) for r, a in found.items() if r.cached and not isinstance(a, Failure)]
+                )
+
+
+def _answer(model: Model, batch: list[Request[Any]]) -> Sequence[Any]:
+    """A batch that fails is asked again one by one, so that one bad text costs only its own record."""
+    try:
+        return model.answer(batch)
+    except UsageError:
+        raise
+    except Exception as error:
+        if len(batch) == 1:
+            return [Failure(error)]
+        return [_answer(model, [request])[0] for request in batch]

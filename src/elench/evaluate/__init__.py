@@ -1,0 +1,1 @@
+"""What scores are for: comparing systems, metrics against people, calibration, replication."""

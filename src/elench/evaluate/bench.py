@@ -1,0 +1,218 @@
+"""`elench bench`: every metric on every rated file at hand, as one JSON that the leaderboard pages are made from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from elench.errors import MissingExtra, MissingModel, UsageError
+from elench.evaluate.calibrate_data import judged
+from elench.evaluate.judgements import Judgements, load
+from elench.stats.correlation import correlate
+from elench.stats.plan import codes
+
+if TYPE_CHECKING:
+    from elench.engine.session import Session
+    from elench.metrics.base import Metric
+
+FORMAT = "elench bench 1"
+FORMS = ("qrelscore[form=code]", "qascore[form=code]", "questeval[form=code]", "qsts[form=code]")
+"""Further forms of metrics, beside the defaults."""
+LEFT_OUT = frozenset(("judge", "baselines"))
+"""Metrics that say nothing without a choice of model: name them with -m."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What to run, and how much of it."""
+
+    data: Path
+    out: Path
+    session: Session
+    specs: tuple[str, ...] = ()
+    """Only these metrics; none: all that apply"""
+    budget: float = 0.0
+    """Minutes after which no further metric is started; 0: no limit"""
+    sample: int = 0
+    """Records per file at most, whole groups drawn at random; 0: all"""
+    seed: int = 0
+    say: Callable[[str], None] = lambda line: None
+
+
+def run(bench: Bench) -> dict[str, Any]:
+    """Measure what is not measured yet; the file is rewritten after each metric, so that it can go on later."""
+    started = time.monotonic()
+    content = _read(bench.out)
+    content |= {"format": FORMAT, "elench": version("elench"), "sample": bench.sample, "budget_minutes": bench.budget}
+    skipped: list[str] = []
+    for path in _files(bench.data):
+        table = sampled(load(path), bench.sample, bench.seed)
+        about = {"file": path.stem, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "judge": judged(table)}
+        known = {(e["sha256"], e["metric"], e["signature"], e["records"]) for e in content["entries"]}
+        for metric, signature in _to_run(bench, about["judge"], table):
+            if (about["sha256"], str(metric), signature, len(table.records)) in known:
+                continue
+            if bench.budget and time.monotonic() - started > 60 * bench.budget:
+                skipped.append(f"{path.stem} {metric}")
+                continue
+            bench.say(f"{path.stem}: {metric}, {len(table.records)} records")
+            found = _measure(bench, table, metric, signature, about)
+            old = [e for e in content["entries"] if (e["file"], e["metric"]) != (path.stem, str(metric))]
+            content["entries"] = [*old, *found]
+            _write(bench.out, content)
+        if not any(e["file"] == path.stem and e["kind"] == "peer" for e in content["entries"]):
+            content["entries"] += _peers(table, about)
+    content["not_run"] = skipped
+    _write(bench.out, content)
+    return content
+
+
+def _files(data: Path) -> Iterator[Path]:
+    """The rated files of a folder."""
+    found = False
+    for path in sorted(data.glob("*.jsonl")):
+        with path.open(encoding="utf-8") as stream:
+            first = stream.readline()
+        if '"human"' in first or '"ratings"' in first:
+            found = True
+            yield path
+    if not found:
+        raise UsageError(f"{data}: no .jsonl file in it has `human` or `ratings` in its first record")
+
+
+def sampled(table: Judgements, most: int, seed: int = 0) -> Judgements:
+    """At most so many records: whole groups, in random order, until the number is reached."""
+    if not most or len(table.records) <= most:
+        return table
+    group = codes(table.items)
+    order = np.random.default_rng(seed).permutation(int(group.max()) + 1)
+    sizes = np.bincount(group)[order].cumsum()
+    return table.where(np.isin(group, order[: max(1, int((sizes <= most).sum()))]))
+
+
+def _to_run(bench: Bench, judge: str, table: Judgements) -> list[tuple[Metric, str]]:
+    """The metrics that apply to a file and whose models are here, the cheap ones first, with their signatures."""
+    from elench.metrics import all_metrics, metric, split_specs
+    from elench.metrics.profile import SHIPPED
+
+    profiles = [f"profile:{path.stem}" for path in sorted(SHIPPED.glob("*.json"))]
+    every = [name for name in all_metrics() if name not in LEFT_OUT]
+    specs = [s for spec in (bench.specs or (*every, *FORMS, *profiles)) for s in split_specs(spec)]
+    found = []
+    for spec in specs:
+        one = metric(spec)
+        wanted = getattr(one, "judge", "") or judge
+        lacking = sum(one.missing(record) is not None for record in table.records[:50])
+        if judge not in one.judges or wanted != judge or lacking > min(25, len(table.records) / 2):
+            continue
+        try:
+            found.append((one, bench.session.signature(one)))
+        except (MissingModel, MissingExtra) as problem:
+            bench.say(f"{spec}: left out, {problem}")
+    return sorted(found, key=lambda pair: len(pair[0].roles))
+
+
+def _measure(
+    bench: Bench, table: Judgements, metric: Metric, signature: str, about: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """One entry per human dimension."""
+    import elench
+
+    started = time.perf_counter()
+    result = elench.score(table.records, [metric], models=bench.session.models, cache=bool(bench.session.cache))
+    seconds = (time.perf_counter() - started) / len(table.records)
+    column = np.array([np.nan if v is None else v for v in result.values(str(metric))], dtype=np.float64)
+    one = replace(table, metrics=(str(metric),), scores=column[:, None], kinds={str(metric): "metric"})
+    own = {"kind": "metric", "signature": signature, "commit": _commit(), "seconds_per_record": seconds}
+    return [{**about, **entry, **own} for entry in _entries(one)]
+
+
+def _peers(table: Judgements, about: dict[str, Any]) -> list[dict[str, Any]]:
+    """What other tools' scores in the file reach."""
+    names = [name for name in table.metrics if table.kinds[name] == "peer"]
+    if not names:
+        return []
+    own = {"kind": "peer", "signature": None, "commit": None, "seconds_per_record": None}
+    return [{**about, **entry, **own} for entry in _entries(table.choose(names))]
+
+
+def _entries(table: Judgements) -> Iterator[dict[str, Any]]:
+    found = correlate(table, draws=500, coefficients=("pearson", "spearman"))
+    for m, spec in enumerate(table.metrics):
+        for d, dimension in enumerate(table.dimensions):
+            numbers = {
+                "r": found.values["pearson"][m, d],
+                "low": found.low["pearson"][m, d],
+                "high": found.high["pearson"][m, d],
+                "spearman": found.values["spearman"][m, d],
+            }
+            yield {
+                "metric": spec,
+                "dimension": dimension,
+                **{name: float(v) if np.isfinite(v) else None for name, v in numbers.items()},
+                "n": int(found.records[m, d]),
+                "records": len(table.records),
+                "reason": found.reasons.get((m, d)),
+            }
+
+
+def stale(content: dict[str, Any], session: Session) -> set[str]:
+    """Metrics whose recorded signature is no longer the one that would be computed now."""
+    from elench.metrics import metric
+
+    found = set()
+    for spec, signature in {(e["metric"], e["signature"]) for e in content["entries"] if e["kind"] == "metric"}:
+        try:
+            now = session.signature(metric(spec))
+        except (UsageError, MissingModel):
+            now = ""
+        if now != signature:
+            found.add(spec)
+    return found
+
+
+def _commit() -> str | None:
+    """The commit of the checkout this runs from; None for an installed package."""
+    here = Path(__file__).parent
+    asked = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=here, capture_output=True, text=True)
+    return asked.stdout.strip() or None if asked.returncode == 0 else None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {"entries": []}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as problem:
+        raise UsageError(f"{path}: not JSON ({problem}); move it away or name another file") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise UsageError(f"{path}: not a file of `elench bench`; name another file")
+    return content
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    fresh = path.with_name(path.name + ".new")
+    fresh.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    fresh.replace(path)
+
+
+def best_first(entries: Sequence[dict[str, Any]]) -> list[tuple[str, str, list[dict[str, Any]], float]]:
+    """(metric, kind, its entries, mean |r|) of one file's entries, the best agreement first."""
+    by_metric: dict[str, list[dict[str, Any]]] = {}
+    for entry in entries:
+        by_metric.setdefault(entry["metric"], []).append(entry)
+    rows = []
+    for spec, own in by_metric.items():
+        values = [abs(e["r"]) for e in own if e["r"] is not None]
+        if values:
+            rows.append((spec, own[0]["kind"], own, float(np.mean(values))))
+    return sorted(rows, key=lambda row: -row[3])

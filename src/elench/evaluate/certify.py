@@ -1,0 +1,219 @@
+"""`elench certify`: how far a judge, metric or profile agrees with people, as a file that a run can be held to.
+
+A certificate names the signature it was measured with. A changed prompt, model, parameter or version is another
+signature, and the certificate no longer applies (`elench score --require-certificate`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elench.errors import UsageError
+from elench.evaluate.calibrate_data import file_source, judged
+from elench.evaluate.judgements import Judgements, load
+from elench.evaluate.meta import evaluate
+from elench.evaluate.sanity_baselines import with_baselines
+from elench.evaluate.slices import slices
+from elench.metrics.profile import content_hash
+from elench.stats.agreement import rating_matrix
+
+if TYPE_CHECKING:
+    from elench.engine.result import Result
+    from elench.metrics.base import Metric
+    from elench.models.base import ModelSet
+
+Array = NDArray[np.float64]
+FORMAT = "elench certificate 1"
+FEWEST = 20
+"""Rated records that a certificate, or a slice of one, needs."""
+REPEATED = 30
+"""Records scored twice to see whether the same text gets the same score."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a certificate is asked for."""
+
+    floor: float = 0.3
+    dimensions: tuple[str, ...] = ()
+    by: tuple[str, ...] = ("length", "system")
+    draws: int = 500
+    seed: int = 0
+
+
+def certify(metric: Metric, path: Path, asked: Asked, models: ModelSet | None = None) -> dict[str, Any]:
+    """Score the rated records of a file and measure the metric against them."""
+    import elench
+
+    table = load(path).choose((), asked.dimensions)
+    judge = judged(table)
+    result = elench.score(table.records, [metric], models=models)
+    spec = str(metric)
+    scores = np.array([np.nan if v is None else v for v in result.values(spec)], dtype=np.float64)
+    if np.isfinite(scores).sum() < FEWEST:
+        reasons = "; ".join(sorted(set(result.unscored[spec].values()))[:2])
+        raise UsageError(f"{path}: {spec} scored {np.isfinite(scores).sum()} records, {FEWEST} are needed ({reasons})")
+    own = replace(table, metrics=(spec,), scores=scores[:, None], kinds={spec: "metric"})
+    dimensions = {name: _dimension(own.choose((), (name,)), asked) for name in table.dimensions}
+    content = {
+        "format": FORMAT,
+        "spec": spec,
+        "signature": result.signatures[spec],
+        "judge": judge,
+        "data": file_source(path, table),
+        "scored": int(np.isfinite(scores).sum()),
+        "unscored": int((~np.isfinite(scores)).sum()),
+        "floor": asked.floor,
+        "dimensions": dimensions,
+        "repeats": _repeats(metric, result, models),
+        "position_bias": _position(result, spec),
+        "passed": all((d["r"] or -1.0) >= asked.floor for d in dimensions.values()),
+    }
+    return {**content, "sha256": content_hash(content)}
+
+
+def _dimension(table: Judgements, asked: Asked) -> dict[str, Any]:
+    (name,) = table.dimensions
+    whole = _agreement(with_baselines(table), asked)
+    own = whole.pop(table.metrics[0])
+    parts = {by: _slices(table, by, asked) for by in asked.by}
+    return {
+        **own,
+        "baselines": {spec: found["r"] for spec, found in whole.items()},
+        "beats_baselines": own.pop("mark") == "",
+        "human_ceiling": human_ceiling(table, name),
+        "slices": {by: found for by, found in parts.items() if found},
+        "bias": bias(table),
+    }
+
+
+def _agreement(table: Judgements, asked: Asked) -> dict[str, dict[str, Any]]:
+    """Pearson's r with its interval, of every metric of a table with one dimension."""
+    found = evaluate(table, coefficients=("pearson",), draws=asked.draws, seed=asked.seed)
+    return {
+        row.metric: {
+            "r": row.values.get("pearson"),
+            "ci95": [row.low.get("pearson"), row.high.get("pearson")],
+            "n": row.records,
+            "mark": row.mark,
+        }
+        for row in found.rows
+    }
+
+
+def _slices(table: Judgements, by: str, asked: Asked) -> dict[str, Any]:
+    """Agreement within each part of the file that is large enough."""
+    try:
+        parts = list(slices(table, by))
+    except UsageError:  # the file has no such field
+        return {}
+    found: dict[str, Any] = {}
+    for label, part in parts:
+        usable = np.isfinite(part.scores[:, 0]) & np.isfinite(part.human[:, 0])
+        if len(parts) < 2 or usable.sum() < FEWEST or np.ptp(part.human[usable, 0]) == 0:
+            continue
+        if np.ptp(part.scores[usable, 0]) == 0:
+            continue
+        one = _agreement(part, asked)[part.metrics[0]]
+        found[label] = {key: one[key] for key in ("r", "ci95", "n")}
+    return found
+
+
+def human_ceiling(table: Judgements, dimension: str) -> dict[str, Any] | None:
+    """How well one rater agrees with the mean of the others: what a judge can be expected to reach."""
+    if not any(dimension in record.ratings for record in table.records):
+        return None
+    matrix = rating_matrix(table.records, dimension)  # raters × records
+    values = []
+    for k in range(len(matrix)):
+        others = np.delete(matrix, k, axis=0)
+        count = np.isfinite(others).sum(axis=0)
+        rest = np.nansum(others, axis=0) / np.maximum(count, 1)
+        both = np.isfinite(matrix[k]) & (count > 0)
+        if both.sum() >= FEWEST and np.ptp(matrix[k, both]) > 0 and np.ptp(rest[both]) > 0:
+            values.append(float(np.corrcoef(matrix[k, both], rest[both])[0, 1]))
+    return {"r": float(np.mean(values)), "raters": len(values)} if values else None
+
+
+def bias(table: Judgements) -> dict[str, Any]:
+    """What the score follows besides the rating: the length of the text, and the system that wrote it.
+
+    Both are about the standardised score minus what the rating explains of it."""
+    score, human = table.scores[:, 0], table.human[:, 0]
+    both = np.isfinite(score) & np.isfinite(human)
+    if both.sum() < FEWEST or np.ptp(score[both]) == 0:
+        return {}
+    z = (score[both] - score[both].mean()) / score[both].std()
+    h = human[both] - human[both].mean()
+    rest = z - h * float((z * h).sum() / max(float((h * h).sum()), 1e-12))
+    records = [record for record, kept in zip(table.records, both, strict=True) if kept]
+    length = np.array([len((getattr(r, r.judge or r.guess_judge()) or "").split()) for r in records], dtype=np.float64)
+    found: dict[str, Any] = {}
+    if np.ptp(length) > 0 and np.ptp(rest) > 0:
+        found["length"] = float(np.corrcoef(length, rest)[0, 1])
+    systems = sorted({r.system for r in records if r.system is not None})
+    shifts = {name: float(rest[[r.system == name for r in records]].mean()) for name in systems}
+    if len(shifts) > 1:
+        most, least = max(shifts, key=shifts.__getitem__), min(shifts, key=shifts.__getitem__)
+        found["systems"] = {"favoured": [most, shifts[most]], "disfavoured": [least, shifts[least]]}
+    return found
+
+
+def _repeats(metric: Metric, result: Result, models: ModelSet | None) -> dict[str, Any]:
+    """The same records scored again, nothing cached: the largest difference."""
+    import elench
+
+    spec = str(metric)
+    known = [
+        (r, o.scores[spec].value) for r, o in zip(result.records, result.outcomes, strict=True) if spec in o.scores
+    ]
+    step = max(1, len(known) // REPEATED)
+    chosen = known[::step][:REPEATED]
+    again = elench.score([r for r, _ in chosen], [metric], models=models, cache=False).values(spec)
+    gaps = [abs(value - once) for value, (_, once) in zip(again, chosen, strict=True) if value is not None]
+    return {"n": len(chosen), "failed": len(chosen) - len(gaps), "largest_difference": max(gaps, default=None)}
+
+
+def _position(result: Result, spec: str) -> float | None:
+    """Mean position bias of a pairwise judge."""
+    found = [o.scores[spec].evidence.get("position_bias") for o in result.outcomes if spec in o.scores]
+    numbers = [value for value in found if isinstance(value, float)]
+    return float(np.mean(numbers)) if numbers else None
+
+
+def read_certificate(path: Path) -> dict[str, Any]:
+    """A certificate whose hash still fits its content."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise UsageError(f"{path}: cannot be read as a certificate ({problem})") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise UsageError(f"{path}: not a certificate of `elench certify`")
+    if content.get("sha256") != content_hash(content):
+        raise UsageError(f"{path}: its content does not match its sha256; run `elench certify` again")
+    return content
+
+
+def require(paths: Sequence[Path], signatures: Mapping[str, str]) -> None:
+    """Refuse a run in which a metric has no certificate, another signature than its certificate, or one that failed."""
+    held = {content["spec"]: (path, content) for path in paths for content in [read_certificate(path)]}
+    for spec, signature in signatures.items():
+        if spec not in held:
+            raise UsageError(f"{spec}: no certificate is for this metric; run: elench certify {spec} RATED.jsonl")
+        path, content = held[spec]
+        if content["signature"] != signature:
+            raise UsageError(
+                f"{path}: {spec} has changed since it was certified; certified: {content['signature']}; now: "
+                f"{signature}; run `elench certify` again"
+            )
+        low = {name: d["r"] for name, d in content["dimensions"].items() if (d["r"] or -1.0) < content["floor"]}
+        if low:
+            told = ", ".join(f"{name} r = {-1.0 if r is None else r:.3f}" for name, r in low.items())
+            raise UsageError(f"{path}: {spec} is below the floor {content['floor']:g}: {told}")

@@ -1,0 +1,187 @@
+"""Where the numbers of a replication come from: given score files first, else the metrics themselves."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elench.errors import ElenchError, UsageError
+from elench.records.record import Record, read_records
+
+if TYPE_CHECKING:
+    from elench.metrics.base import Metric
+    from elench.models.base import ModelSet
+
+Array = NDArray[np.float64]
+Specs = str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One metric's scores of some records (NaN where unscored), or the reason why there are none."""
+
+    spec: str
+    values: Array | None
+    signature: str
+    reason: str | None = None
+
+
+@dataclass
+class Source:
+    """The data folder, the score files at hand, and the models that may be asked."""
+
+    folder: Path | None
+    models: ModelSet | None = None
+    score_files: Sequence[Path] = ()
+    lexical: bool = False
+    """Only metrics that need no model (score files may still hold others)."""
+    limit: int | None = None
+    """At most so many records of a file, drawn with the seed."""
+    seed: int = 0
+    tell: Callable[[str], None] = lambda line: None
+    """Called with what is being scored."""
+    signatures: dict[str, str] = field(default_factory=dict)
+    _records: dict[str, list[Record]] = field(default_factory=dict)
+    _columns: dict[tuple[int, ...] | str, Column] = field(default_factory=dict)
+    _given: dict[str, dict[tuple[str, str | None], float]] | None = None
+
+    def records(self, name: str) -> list[Record]:
+        """The records of a data file, found in the folder or its `judgements`."""
+        if name not in self._records:
+            if self.folder is None:
+                raise UsageError(f"no data: give --data DIR (or set ELENCH_DATA) with {name}")
+            found = [p for p in (self.folder / name, self.folder / "judgements" / name) if p.is_file()]
+            if not found:
+                raise UsageError(f"no data: {name} is not in {self.folder}")
+            records = list(read_records(found[0]))
+            if self.limit is not None and len(records) > self.limit:
+                chosen = np.random.default_rng(self.seed).choice(len(records), self.limit, replace=False)
+                records = [records[k] for k in sorted(chosen.tolist())]
+            self._records[name] = records
+        return self._records[name]
+
+    def column(self, data: str, specs: Specs, reference: int | None = None) -> Column:
+        """A metric's scores of a data file; with `reference`, against only that one of the references."""
+        spec, reason = _first_known(specs)
+        if reason:
+            return Column(spec, None, "", reason)
+        key = f"{data} {spec} {reference}"
+        if key not in self._columns:
+            self._columns[key] = self._from_files(data, spec, reference) or self._score(data, spec, reference)
+        column = self._columns[key]
+        if column.values is not None:
+            self.signatures[spec] = column.signature
+        return column
+
+    def _from_files(self, data: str, spec: str, reference: int | None) -> Column | None:
+        if self._given is None:
+            self._given = _read_all(self.score_files)
+        given = self._given.get(spec)
+        if given is None or reference is not None:
+            return None
+        keys = [(record.id, record.system) for record in self.records(data)]
+        values = np.array([given.get(key, np.nan) for key in keys], dtype=np.float64)
+        if not np.isfinite(values).any():
+            return None
+        return Column(
+            spec, values, _signature_beside(self.score_files, spec) or f"{spec} | from a score file, unsigned"
+        )
+
+    def _score(self, data: str, spec: str, reference: int | None) -> Column:
+        import elench
+
+        metric = elench.metric(spec)
+        if self.lexical and metric.roles:
+            roles = ", ".join(metric.roles)
+            return Column(spec, None, "", f"not computed: asks models ({roles}), left out by --lexical")
+        records = self.records(data)
+        if reference is not None:
+            records = [replace(r, references=r.references[reference : reference + 1]) for r in records]
+        self.tell(f"{spec} on {data} ({len(records)} records)" + (f", reference {reference}" if reference else ""))
+        return self._values(metric, records)
+
+    def inline(self, specs: Specs, records: Sequence[Record]) -> Column:
+        """A metric's scores of examples that the paper prints."""
+        import elench
+
+        spec, reason = _first_known(specs)
+        if reason is None and self.lexical and elench.metric(spec).roles:
+            reason = "not computed: asks models, left out by --lexical"
+        if reason:
+            return Column(spec, None, "", reason)
+        column = self._values(elench.metric(spec), records)
+        if column.values is not None:
+            self.signatures[spec] = column.signature
+        return column
+
+    def _values(self, metric: Metric, records: Sequence[Record]) -> Column:
+        import elench
+
+        spec = str(metric)
+        try:
+            result = elench.score(list(records), [metric], models=self.models)
+            values = np.array([np.nan if v is None else v for v in result.values(spec)], dtype=np.float64)
+            signature = result.signatures[spec]
+        except ElenchError as error:
+            return Column(spec, None, "", f"not computed: {error}")
+        if not np.isfinite(values).any():
+            reasons = sorted(set(result.unscored[spec].values()))
+            return Column(spec, None, "", f"no record could be scored: {'; '.join(reasons[:2])}")
+        return Column(spec, values, signature)
+
+
+def data_folder(given: Path | None) -> Path | None:
+    """The folder named on the command line, else the one in ELENCH_DATA."""
+    folder = given or (Path(os.environ["ELENCH_DATA"]) if os.environ.get("ELENCH_DATA") else None)
+    if folder is not None and not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder")
+    return folder
+
+
+def _first_known(specs: Specs) -> tuple[str, str | None]:
+    """The canonical form of the first spec that is known here, or the reason why none is."""
+    from elench.metrics import metric
+
+    wanted = [specs] if isinstance(specs, str) else list(specs)
+    reason = ""
+    for spec in wanted:
+        try:
+            return metric(spec).spec(), None
+        except UsageError as error:
+            reason = reason or str(error)
+    return wanted[0], f"not computed: {reason}"
+
+
+def _read_all(files: Sequence[Path]) -> dict[str, dict[tuple[str, str | None], float]]:
+    """spec → (id, system) → score, over all score files; specs are brought to their canonical form."""
+    from elench.runs import read_lines
+
+    found: dict[str, dict[tuple[str, str | None], float]] = {}
+    for file in files:
+        for _, entry in read_lines(file):
+            for spec, value in entry["scores"].items():
+                if isinstance(value, int | float):
+                    name = _first_known(spec)[0]
+                    found.setdefault(name, {})[str(entry["id"]), entry.get("system")] = float(value)
+    return found
+
+
+def _signature_beside(files: Sequence[Path], spec: str) -> str | None:
+    for file in files:
+        meta = file.with_name(file.stem + ".meta.json")
+        if meta.is_file():
+            try:
+                content: Any = json.loads(meta.read_text(encoding="utf-8"))
+            except ValueError:
+                continue
+            for name, signature in dict(content.get("signatures", {})).items():
+                if _first_known(name)[0] == spec:
+                    return str(signature)
+    return None

@@ -1,0 +1,186 @@
+"""The asker: writes questions about a text whose answer is a given part of it.
+
+By default the shipped trained asker plays the role: SmolLM2 with LoRA adapters. `--model asker=cloze` needs no model,
+and its questions pass the round-trip check more often (see docs/results). Text-to-text models such as QuestEval's T5
+can take the role, too (`--model asker=FOLDER or hub name`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+from elench.models import cloze
+from elench.models.base import Identity, Model, ModelChoice
+from elench.models.branches import Branches
+from elench.models.checkpoints import checkpoint_identity, find, need
+from elench.models.shipped import WEIGHTS, load_shipped, shipped_identity
+from elench.models.transformer import Loaded, load_transformer
+from elench.text.passages import passage_of, passages
+
+TRAINED = "trained"
+"""Names the shipped trained asker."""
+LIMIT = 32
+"""Most tokens of a question."""
+
+
+def passage_ids(tokenizer: Any, passage: str) -> list[int]:
+    """A passage as the asker reads it: the part that all its answers share."""
+    ids: list[int] = tokenizer(" ".join(passage.split()), add_special_tokens=False)["input_ids"]
+    return ids
+
+
+def wish_ids(tokenizer: Any, answer: str) -> list[int]:
+    """The answer that is wished for, after the passage."""
+    wish = f"\nAnswer: {' '.join(answer.split())}\nQuestion:"
+    ids: list[int] = tokenizer(wish, add_special_tokens=False)["input_ids"]
+    return ids
+
+
+def target_ids(tokenizer: Any, question: str) -> list[int]:
+    """A question as the asker writes it, with the token that ends it."""
+    ids: list[int] = tokenizer(f" {' '.join(question.split())}", add_special_tokens=False)["input_ids"]
+    return [*ids, tokenizer.eos_token_id]
+
+
+class PassageAsker(Model):
+    """Asks about the passage around the answer, which all answers in it share."""
+
+    role: ClassVar[str] = "asker"
+    rows = 160
+    """Questions (times beams) that are written side by side."""
+
+    def __init__(self, model: Any, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+        self.branches = Branches(model, tokenizer.eos_token_id)
+        self._passages = lru_cache(maxsize=4096)(passages)
+
+    def passage(self, request: Any) -> str:
+        """The part of the text that is read: whole sentences, about 120 words."""
+        return passage_of(request.text, request.start, self._passages(request.text))
+
+    def lengths(self, requests: Sequence[Any]) -> list[int]:
+        return [len(self.passage(r)) // 4 + LIMIT for r in requests]
+
+    def batches(self, requests: Sequence[Any]) -> list[list[int]]:
+        """Answers of one passage together, up to so many rows at a time."""
+        found: dict[tuple[str, int], list[int]] = defaultdict(list)
+        for i, request in enumerate(requests):
+            found[self.passage(request), request.beams].append(i)
+        groups: list[list[int]] = []
+        room, last = 0, 0
+        for (_, beams), members in sorted(found.items(), key=lambda item: (item[0][1], -len(item[0][0]), item[1])):
+            most = max(1, self.rows // beams)
+            for at in range(0, len(members), most):
+                part = members[at : at + most]
+                if beams != last or len(part) > room:
+                    groups.append([])
+                    room, last = most, beams
+                groups[-1] += part
+                room -= len(part)
+        return groups
+
+    def answer(self, batch: Sequence[Any]) -> list[tuple[str, ...]]:
+        found: dict[tuple[int, str], list[int]] = defaultdict(list)
+        for i, request in enumerate(batch):
+            found[request.beams, self.passage(request)].append(i)
+        answers: list[tuple[str, ...]] = [()] * len(batch)
+        for beams in sorted({b for b, _ in found}):
+            groups = [(text, members) for (b, text), members in found.items() if b == beams and text.strip()]
+            if not groups:
+                continue
+            written = self.branches.write(
+                [passage_ids(self.tokenizer, text) for text, _ in groups],
+                [[wish_ids(self.tokenizer, batch[i].answer) for i in members] for _, members in groups],
+                beams,
+                LIMIT,
+            )
+            for (_, members), endings in zip(groups, written, strict=True):
+                for i, variants in zip(members, endings, strict=True):
+                    answers[i] = tidy(self.tokenizer.decode(ids, skip_special_tokens=True) for ids in variants)
+        return answers
+
+
+class TextAsker(Model):
+    """Text-to-text askers such as QuestEval's T5: "sv1 </s> ANSWER </s> TEXT", at most 20 new tokens."""
+
+    role: ClassVar[str] = "asker"
+    window = 512
+    words = 350
+    """A longer text is cut to the passage of so many words around the answer, which would else be cut off."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.model, self.tokenizer = loaded.model, loaded.tokenizer
+
+    def lengths(self, requests: Sequence[Any]) -> list[int]:
+        return [min(len(r.text) // 4 + 16, self.window) * r.beams for r in requests]
+
+    def source(self, request: Any) -> str:
+        """What the model reads."""
+        whole = request.whole or len(request.text.split()) <= self.words
+        text = request.text if whole else passage_of(request.text, request.start, passages(request.text, self.words))
+        return f"sv1 </s> {request.answer} </s> {text}"
+
+    def answer(self, batch: Sequence[Any]) -> list[tuple[str, ...]]:
+        import torch
+
+        answers: list[tuple[str, ...]] = [()] * len(batch)
+        for beams in sorted({r.beams for r in batch}):
+            members = [i for i, r in enumerate(batch) if r.beams == beams]
+            inputs = self.tokenizer(
+                [self.source(batch[i]) for i in members],
+                truncation=True,
+                max_length=self.window,
+                padding=True,
+                return_tensors="pt",
+            ).to(self.model.device)
+            inputs.pop("token_type_ids", None)
+            with torch.inference_mode():
+                out = self.model.generate(
+                    **inputs, max_new_tokens=20, num_beams=beams, num_return_sequences=beams, do_sample=False
+                )
+            written = self.tokenizer.batch_decode(out, skip_special_tokens=True)
+            for k, i in enumerate(members):
+                mine = written[k * beams : (k + 1) * beams]
+                answers[i] = tuple(mine) if batch[i].whole else tidy(mine)  # the published program asks what it writes
+        return answers
+
+
+def tidy(questions: Any) -> tuple[str, ...]:
+    """Questions without blanks around them, each once, empty ones left out."""
+    return tuple(dict.fromkeys(q for q in (" ".join(q.split()) for q in questions) if q))
+
+
+def build(base: Path, settings: Mapping[str, Any]) -> Any:
+    """The base language model with room for the corrections."""
+    from elench.train.asker import new_asker
+
+    return new_asker(base, settings)[0]
+
+
+def resolve(choice: ModelChoice) -> Identity:
+    """The asker a run asks for: the shipped trained one, cloze, one trained here (a folder), or text-to-text."""
+    if choice.name == cloze.NAME:
+        return Identity("asker", cloze.NAME, cloze.sha256(), kind="cloze")
+    if choice.name == TRAINED or (choice.name is None and choice.family == "embedded"):
+        return shipped_identity(choice)
+    found = find(choice)
+    if (found.folder / WEIGHTS).exists():
+        return shipped_identity(choice, found.folder)
+    return checkpoint_identity(choice, "text", found)
+
+
+def load(identity: Identity) -> Model:
+    if identity.kind == "cloze":
+        return cloze.ClozeAsker()
+    need("torch", "transformers", "safetensors")
+    if identity.kind == "text":
+        return TextAsker(load_transformer(identity, "AutoModelForSeq2SeqLM"))
+    from transformers import AutoTokenizer
+
+    from elench.train.lora import merge
+
+    return PassageAsker(merge(load_shipped(identity, build)), AutoTokenizer.from_pretrained(identity.base))

@@ -1,0 +1,34 @@
+"""An asker that needs no training (`--model asker=cloze`): see `elench.text.cloze`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from elench.models.base import Model
+from elench.text.cloze import cloze_question
+
+NAME = "cloze"
+VERSION = 2
+"""Raised when the questions change: part of every cache key."""
+
+
+def sha256() -> str:
+    """Names this version of the questions."""
+    return hashlib.sha256(f"cloze {VERSION}".encode()).hexdigest()
+
+
+class ClozeAsker(Model):
+    """Puts a question word in the answer's place; one variant, whatever the beams."""
+
+    role: ClassVar[str] = "asker"
+
+    def __init__(self) -> None:
+        self.name, self.sha256 = NAME, sha256()
+
+    def lengths(self, requests: Sequence[Any]) -> list[int]:
+        return [1] * len(requests)
+
+    def answer(self, batch: Sequence[Any]) -> list[tuple[str, ...]]:
+        return [(cloze_question(r.text, r.answer, r.start),) if r.text.strip() else () for r in batch]

@@ -1,0 +1,65 @@
+"""The judge: a language model that chooses between options after a prompt. Here: any causal model, read locally.
+
+The embedded one, SmolLM2 with 135 million parameters, is weak: it follows instructions poorly and its choices agree
+little with people's. `--model judge=URL` brings a better one; `elench certify` says how good it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from elench.models import causal
+from elench.models.base import Identity, Model, ModelChoice
+from elench.requests import Choice, Choose, Continue, Request
+
+TEMPLATE = "<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n"
+"""ChatML, which SmolLM2 and Qwen2.5 were trained with."""
+
+
+class LocalJudge(Model):
+    """Scores each option as the continuation of the prompt, in one pass for all options of a prompt."""
+
+    role: ClassVar[str] = "judge"
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        tokenizer = getattr(model, "tokenizer", None)
+        self.chat = "<|im_start|>" in getattr(tokenizer, "get_vocab", dict)()
+
+    def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
+        return [len(r.prompt) // 4 + 8 for r in requests if isinstance(r, Choose)]
+
+    def answer(self, batch: Sequence[Request[Any]]) -> list[Choice]:
+        asked = [r for r in batch if isinstance(r, Choose)]
+        parts = [Continue(self._prefix(r.prompt), self._target(o)) for r in asked for o in r.options]
+        scores: dict[int, Any] = {}
+        for group in self.model.batches(parts):
+            scores.update(zip(group, self.model.answer([parts[k] for k in group]), strict=True))
+        totals = iter(scores[k].total for k in range(len(parts)))
+        return [_choice(r.options, [next(totals) for _ in r.options]) for r in asked]
+
+    def _prefix(self, prompt: str) -> str:
+        return TEMPLATE.format(prompt=prompt) if self.chat else f"{prompt}\nAnswer:"
+
+    def _target(self, option: str) -> str:
+        return option if self.chat else f" {option}"
+
+
+def _choice(options: Sequence[str], totals: Sequence[float]) -> Choice:
+    most = max(totals)
+    shares = [math.exp(total - most) for total in totals]
+    chances = {option: share / sum(shares) for option, share in zip(options, shares, strict=True)}
+    return Choice(chances, max(chances, key=chances.__getitem__), True)
+
+
+def resolve(choice: ModelChoice) -> Identity:
+    """The causal model that judges."""
+    found = causal.resolve(replace(choice, role="causal"))
+    return replace(found, role="judge")
+
+
+def load(identity: Identity) -> Model:
+    return LocalJudge(causal.load(replace(identity, role="causal")))

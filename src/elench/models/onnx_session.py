@@ -1,0 +1,86 @@
+"""ONNX Runtime sessions: graphs that elench ships without weights, weights put in when a session is made."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from elench.errors import MissingModel
+from elench.models.checkpoints import need
+from elench.models.shipped import SHIPPED
+
+Array = npt.NDArray[Any]
+GRAPHS = SHIPPED / "graphs"
+KINDS = {"F32": np.float32, "F16": np.float16, "I64": np.int64, "I8": np.int8}
+"""Number types of safetensors files."""
+
+
+@cache
+def tensors(path: Path) -> Mapping[str, Array]:
+    """The tensors of a safetensors file, mapped into memory: read when used, shared by all processes that use them."""
+    content = np.memmap(path, mode="r", dtype=np.uint8)
+    size = int(content[:8].view("<u8")[0])
+    header = json.loads(content[8 : 8 + size].tobytes())
+    found: dict[str, Array] = {}
+    for name, entry in header.items():
+        if name != "__metadata__":
+            a, b = (8 + size + offset for offset in entry["data_offsets"])
+            found[name] = content[a:b].view(KINDS[entry["dtype"]]).reshape(entry["shape"])
+    return found
+
+
+def threads() -> int:
+    """Processor threads of a session: OMP_NUM_THREADS, else all cores."""
+    told = os.environ.get("OMP_NUM_THREADS", "")
+    return int(told) if told.isdigit() and int(told) else os.cpu_count() or 1
+
+
+class Session:
+    """A graph with its weights, ready to run."""
+
+    def __init__(self, graph: str | bytes, weights: Mapping[str, Array]) -> None:
+        need("onnxruntime")
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads()
+        options.log_severity_level = 3
+        # a worker waiting for its next batch must not burn a core
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        arrays = {name: np.ascontiguousarray(values) for name, values in weights.items()}
+        values = [onnxruntime.OrtValue.ortvalue_from_numpy(a) for a in arrays.values()]
+        options.add_external_initializers(list(arrays), values)
+        self.inner = onnxruntime.InferenceSession(_bytes(graph), options, providers=["CPUExecutionProvider"])
+
+    def run(self, inputs: Mapping[str, Array], outputs: list[str] | None = None) -> list[Array]:
+        found: list[Array] = self.inner.run(outputs, dict(inputs))
+        return found
+
+
+def _bytes(graph: str | bytes) -> bytes:
+    if isinstance(graph, bytes):
+        return graph
+    try:
+        return (GRAPHS / f"{graph}.onnx").read_bytes()
+    except OSError:
+        raise MissingModel(f"no graph {graph} in {GRAPHS}; write it: elench train graphs") from None
+
+
+def quantised(weights: Mapping[str, Array], names: set[str]) -> dict[str, Array]:
+    """Matrices of the given names as 8-bit integers with one scale per column (`NAME:scale`), the rest as it is."""
+    made: dict[str, Array] = {}
+    for name, values in weights.items():
+        if name in names:
+            scale = np.maximum(np.abs(values).max(axis=0), 1e-12).astype(np.float32) / np.float32(127)
+            made[name] = np.rint(values / scale).astype(np.int8)
+            made[f"{name}:scale"] = scale
+        else:
+            made[name] = values
+    return made

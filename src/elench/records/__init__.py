@@ -1,0 +1,1 @@
+"""What is judged: records, the schemas they come in, the files they are read from."""

@@ -1,0 +1,70 @@
+"""How a text file is encoded: UTF-8 with or without a byte-order mark, UTF-16, compressed or not."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from elench.errors import UsageError
+
+
+@contextmanager
+def decompressing(name: object) -> Iterator[None]:
+    """Errors of a broken .gz file as one line."""
+    try:
+        yield
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UsageError(f"{name}: cannot be decompressed: {error}") from None
+
+
+def open_bytes(path: Path) -> BinaryIO:
+    """The file's bytes, decompressed when its name ends in .gz."""
+    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")  # type: ignore[return-value]
+
+
+def encoding_of(path: Path) -> str:
+    """utf-8-sig, or UTF-16 when the file begins with its mark or has a zero in every second byte."""
+    with open_bytes(path) as file:
+        head = file.read(200)
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    even, odd = head[::2].count(0), head[1::2].count(0)
+    if max(even, odd) > 0.4 * (len(head) // 2) and min(even, odd) == 0:
+        return "utf-16-be" if even else "utf-16-le"
+    return "utf-8-sig"
+
+
+def open_text(path: Path) -> io.TextIOWrapper:
+    """The file as text; bytes that are not valid stay visible as surrogates (see `invalid`)."""
+    errors = "surrogateescape" if (encoding := encoding_of(path)) == "utf-8-sig" else "replace"
+    return io.TextIOWrapper(open_bytes(path), encoding=encoding, errors=errors, newline="")
+
+
+def lines_of(path: Path) -> Iterator[str]:
+    """The lines of a text file without their ends; only newlines end a line."""
+    with decompressing(path), open_text(path) as file:
+        file.reconfigure(newline=None)
+        for number, line in enumerate(file, 1):
+            if at := invalid(line):
+                raise UsageError(f"{path}:{number}: not valid UTF-8 at byte {at} of the line: save the file as UTF-8")
+            yield line.rstrip("\n")
+
+
+def invalid(text: str) -> int | None:
+    """Position of the first byte that was not valid UTF-8, counting bytes from 1; None when all were."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return len(text[: error.start].encode()) + 1
+    return None
+
+
+def shown(text: str) -> str:
+    """A text with invalid bytes, printable."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

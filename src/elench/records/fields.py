@@ -1,0 +1,148 @@
+"""Checks of a record's fields: what each may hold, and what to type instead when it holds something else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from elench.errors import UsageError
+
+JUDGES = ("question", "answer", "summary")
+TEXTS = ("question", "answer", "summary")
+NAMES = ("id", "group", "system")
+PASSAGE_KEYS = ("text", "page_content", "content", "passage", "contents")
+"""Where retrieval tools put the text of a passage that is an object."""
+
+
+def check_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The known fields of a JSON object, checked and converted; UsageError names the field and says what to do."""
+    return {name: CHECKS[name](name, given[name]) for name in given if name in CHECKS}
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "a list", tuple: "a list", str: "a string", bool: "true/false"}
+    return "null" if value is None else names.get(type(value), "a number")
+
+
+def _wrong(name: str, wanted: str, value: Any) -> UsageError:
+    return UsageError(f"field '{name}' must be {wanted}, not {_kind(value)}")
+
+
+def _name(name: str, value: Any) -> str | None:
+    """A name: text, or a number that stands for one."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if not math.isfinite(value):
+            raise UsageError(f"field '{name}' must be a string or a number, not {value}")
+        return str(int(value)) if value == int(value) else str(value)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise _wrong(name, "a string or a number", value)
+    if name == "id" and not value:
+        raise UsageError("field 'id' is empty: give every record an id, or leave the field out to number them")
+    return _text(name, value)
+
+
+def _text(name: str, value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise _wrong(name, "a string", value)
+    if value and not _encodes(value):
+        raise UsageError(f"field '{name}' contains an unpaired surrogate: repair the escape \\ud8xx")
+    return value
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _context(name: str, value: Any) -> str | tuple[str, ...] | None:
+    """One text, or a list of passages: texts, or objects that hold one."""
+    if not isinstance(value, (list, tuple)):
+        if value is not None and not isinstance(value, str):
+            raise _wrong(name, "a string or a list of passages", value)
+        return _text(name, value)
+    passages = []
+    for i, item in enumerate(value):
+        if isinstance(item, Mapping):
+            item = next((item[key] for key in PASSAGE_KEYS if isinstance(item.get(key), str)), item)
+        if not isinstance(item, str):
+            raise _wrong(f"{name}[{i}]", f"a string or an object with {' or '.join(PASSAGE_KEYS[:2])}", item)
+        passages.append(_text(f"{name}[{i}]", item) or "")
+    return tuple(passages)
+
+
+def _references(name: str, value: Any) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, (list, tuple)):
+        raise _wrong(name, "a string or a list of strings", value)
+    for i, item in enumerate(value):
+        if not isinstance(item, str):
+            raise _wrong(f"{name}[{i}]", "a string", item)
+        _text(f"{name}[{i}]", item)
+    return tuple(value)
+
+
+def _judge(name: str, value: Any) -> str | None:
+    if value is not None and value not in JUDGES:
+        raise UsageError(f"field '{name}' must be one of {', '.join(JUDGES)}, not {value!r}")
+    return None if value is None else str(value)
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise _wrong(name, "a number", value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        shown = value if isinstance(value, float) else "one of hundreds of digits"
+        raise UsageError(f"field '{name}' must be a finite number, not {shown}; leave it out if it is missing")
+    return number
+
+
+def _numbers(name: str, value: Any) -> dict[str, float]:
+    """{dimension: number}; null means missing."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise _wrong(name, "an object {name: number}", value)
+    return {str(k): _number(f"{name}.{k}", v) for k, v in value.items() if v is not None}
+
+
+def _ratings(name: str, value: Any) -> dict[str, tuple[float | None, ...]]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise _wrong(name, "an object {dimension: [numbers]}", value)
+    checked: dict[str, tuple[float | None, ...]] = {}
+    for dimension, numbers in value.items():
+        if numbers is None:
+            continue
+        if not isinstance(numbers, (list, tuple)):
+            raise _wrong(f"{name}.{dimension}", "a list of numbers", numbers)
+        checked[str(dimension)] = tuple(
+            None if n is None else _number(f"{name}.{dimension}[{i}]", n) for i, n in enumerate(numbers)
+        )
+    return checked
+
+
+CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    **dict.fromkeys(NAMES, _name),
+    **dict.fromkeys(TEXTS, _text),
+    "context": _context,
+    "references": _references,
+    "judge": _judge,
+    "human": _numbers,
+    "peers": _numbers,
+    "ratings": _ratings,
+}
+"""Every field of a record, in no particular order, with its check."""

@@ -1,0 +1,183 @@
+"""File formats of records: JSONL, CSV, Parquet, Excel and JSON, read row by row and written likewise."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from elench.errors import MissingExtra, UsageError
+from elench.records.encoding import encoding_of, invalid, open_bytes, open_text, shown
+from elench.records.record import Reject
+from elench.records.spreadsheets import NESTED, Row, no_constant, read_csv, read_xlsx
+
+
+def read_jsonl(path: Path) -> Iterator[Row]:
+    with open_text(path) as file:
+        file.reconfigure(newline="\n")
+        for number, line in enumerate(file, 1):
+            if not (text := line.strip()):
+                continue
+            if at := invalid(line):
+                reason = f"not valid UTF-8 at byte {at} of the line: save the file as UTF-8"
+                yield number, Reject(number, reason, shown(text))
+                continue
+            try:
+                value = json.loads(text, parse_constant=no_constant)
+            except (ValueError, RecursionError) as error:
+                message = getattr(error, "msg", str(error))
+                at_column = f" at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+                yield number, Reject(number, f"not valid JSON{at_column}: {message}", text)
+                continue
+            if not isinstance(value, dict):
+                yield number, Reject(number, "a line must be one JSON object: {…}", value)
+                continue
+            yield number, value
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingExtra("Parquet", "parquet") from None
+    return pyarrow
+
+
+def read_parquet(path: Path) -> Iterator[Row]:
+    arrow = _pyarrow()
+    try:
+        file = arrow.parquet.ParquetFile(path)
+    except (arrow.ArrowInvalid, OSError) as wrong:
+        raise UsageError(f"{path}: not a Parquet file: {str(wrong).splitlines()[0]}") from None
+    number = 0
+    for batch in file.iter_batches(batch_size=1024):
+        for row in batch.to_pylist():
+            number += 1
+            yield number, {k: _from_arrow(k, v) for k, v in row.items() if v is not None}
+
+
+def _from_arrow(name: str, value: Any) -> Any:
+    if name in NESTED and isinstance(value, list):  # an Arrow map comes as (key, value) pairs
+        return dict(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value
+
+
+def read_json(path: Path) -> Iterator[Row]:
+    """A SQuAD file ({"data": [{"paragraphs": …}]}) or a list of record objects. Line numbers count its questions."""
+    try:
+        with open_bytes(path) as file:
+            text = file.read().decode(encoding_of(path))
+        document = json.loads(text or "[]", parse_constant=no_constant)
+    except UnicodeDecodeError as wrong:
+        raise UsageError(f"{path}: not valid UTF-8 at byte {wrong.start + 1}: save the file as UTF-8") from None
+    except (ValueError, RecursionError) as wrong:
+        hint = "; one object per line is JSONL: name it .jsonl" if "Extra data" in str(wrong) else ""
+        raise UsageError(f"{path}: not valid JSON: {wrong}{hint}") from None
+    if isinstance(document, dict) and isinstance(document.get("data"), list):
+        rows: Iterable[Any] = _squad(document["data"], path)
+    elif isinstance(document, list):
+        rows = document
+    else:
+        raise UsageError(f"{path}: neither a SQuAD file (an object with 'data') nor a list of records")
+    for number, row in enumerate(rows, 1):
+        yield number, row if isinstance(row, dict) else Reject(number, "a record must be a JSON object: {…}", row)
+
+
+def _squad(articles: list[Any], path: Path) -> Iterator[dict[str, Any]]:
+    for a, article in enumerate(articles):
+        try:
+            for p, paragraph in enumerate(article["paragraphs"]):
+                for qa in paragraph["qas"]:
+                    answers = [answer["text"] for answer in qa.get("answers", [])]
+                    yield {
+                        "id": qa["id"],
+                        "context": paragraph["context"],
+                        "question": qa["question"],
+                        **({"answer": answers[0]} if answers else {}),
+                        "group": f"{article.get('title', a)}-{p}",
+                        **{k: v for k, v in qa.items() if k not in ("id", "question")},
+                    }
+        except (KeyError, TypeError) as wrong:
+            raise UsageError(
+                f"{path}: data[{a}] is not in SQuAD form: {wrong!r} is missing or of the wrong kind"
+            ) from None
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def write_jsonl(objects: Iterable[dict[str, Any]], path: Path) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        for item in objects:
+            file.write(json.dumps(item, ensure_ascii=False) + "\n")
+
+
+def flatten(item: dict[str, Any]) -> dict[str, Any]:
+    """An object as a table row: {human: {fluency: 3}} becomes human.fluency; lists and other objects become JSON."""
+    row: dict[str, Any] = {}
+    for name, value in item.items():
+        if name in ("human", "peers", "ratings", "scores", "unscored") and isinstance(value, dict):
+            row.update({f"{name}.{k}": v for k, v in value.items()})
+        else:
+            row[name] = value
+    return {k: json.dumps(v, ensure_ascii=False) if isinstance(v, (dict, list)) else v for k, v in row.items()}
+
+
+def write_csv(objects: Iterable[dict[str, Any]], path: Path) -> None:
+    """Columns are those of the first 1,000 rows; a later row with a new column is an error, not a silent loss."""
+    rows = (flatten(item) for item in objects)
+    head = list(islice(rows, 1000))
+    columns = list(dict.fromkeys(name for row in head for name in row))
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, restval="", delimiter=delimiter)
+        writer.writeheader()
+        try:
+            writer.writerows(chain(head, rows))
+        except ValueError as wrong:
+            raise UsageError(f"{path}: a later record has fields the first 1,000 lack ({wrong}); write JSONL") from None
+
+
+def write_parquet(objects: Iterable[dict[str, Any]], path: Path) -> None:
+    """Streams row groups of 4,096; nested fields stay nested. The first group fixes the columns."""
+    arrow = _pyarrow()
+    rows, writer = ({k: v for k, v in item.items() if v != {}} for item in objects), None
+    try:
+        while group := list(islice(rows, 4096)):
+            try:
+                table = arrow.Table.from_pylist(group, schema=writer.schema if writer else None)
+            except (arrow.ArrowInvalid, arrow.ArrowTypeError) as wrong:
+                raise UsageError(f"{path}: a field has values of different kinds ({wrong}); write JSONL") from None
+            writer = writer or arrow.parquet.ParquetWriter(path, table.schema)
+            writer.write_table(table)
+    finally:
+        if writer:
+            writer.close()
+
+
+READERS: dict[str, Callable[[Path], Iterator[Row]]] = {
+    ".jsonl": read_jsonl,
+    ".ndjson": read_jsonl,
+    ".csv": read_csv,
+    ".tsv": read_csv,
+    ".parquet": read_parquet,
+    ".json": read_json,
+    ".xlsx": read_xlsx,
+}
+WRITERS: dict[str, Callable[[Iterable[dict[str, Any]], Path], None]] = {
+    ".jsonl": write_jsonl,
+    ".csv": write_csv,
+    ".tsv": write_csv,
+    ".parquet": write_parquet,
+}
+
+
+def reader_of(path: Path) -> Callable[[Path], Iterator[Row]] | None:
+    """The reader for a file's ending; `.gz` may follow the ending of a text format."""
+    ending = Path(path.stem).suffix if path.suffix.lower() == ".gz" else path.suffix
+    return READERS.get(ending.lower())

@@ -1,0 +1,136 @@
+"""Records made of several files: lines of plain text side by side, or gold answers and a file of predictions."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from elench.errors import UsageError
+from elench.records.encoding import encoding_of, lines_of, open_bytes
+from elench.records.mapping import ALIASES, normalised
+from elench.records.record import Record, Reject
+from elench.records.source import Source, as_source, listed
+
+_IDS = ("id", *ALIASES["id"])
+_TEXTS = (*ALIASES["answer"][1:], "answer")
+
+
+def from_text_files(
+    text: Path, references: Sequence[Path] = (), context: Path | None = None, question: Path | None = None,
+    judge: str | None = None,
+) -> Source:  # fmt: skip
+    """One record per line: line n of each file belongs together. Files of different length are refused."""
+    judged = judge or ("answer" if question or not context else "summary")
+    if question and judged == "question":
+        raise UsageError(f"{text}: holds the judged questions already; leave out --questions")
+    others = {name: path for name, path in (("context", context), ("question", question)) if path}
+    texts = {path: _read(path) for path in (text, *references, *others.values())}
+    if len({len(lines) for lines in texts.values()}) > 1:
+        counts = ", ".join(f"{path} {len(lines)}" for path, lines in texts.items())
+        raise UsageError(f"the files have different numbers of lines: {counts}")
+    if not texts[text]:
+        raise UsageError(f"{text}: the file is empty: no records in it")
+    rows = (
+        {
+            "id": str(i + 1),
+            judged: texts[text][i],
+            **{name: texts[path][i] for name, path in others.items()},
+            **({"references": [texts[path][i] for path in references]} if references else {}),
+            **({"judge": judge} if judge else {}),
+        }
+        for i in range(len(texts[text]))
+    )
+    return replace(as_source(spooled(rows)), name=str(text), assumed=judged)
+
+
+def _read(path: Path) -> list[str]:
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file")
+    return list(lines_of(path))
+
+
+def with_predictions(gold: Source, predictions: Path) -> Source:
+    """The records of a gold file with a system's predictions as answers, and the gold answers as references."""
+    answers = read_predictions(predictions)
+    found, without, rows = 0, 0, []
+    for item in gold.read():
+        if isinstance(item, Reject):
+            raise UsageError(f"{gold}:{item.line}: {item.reason}")
+        prediction = answers.get(item.id)
+        found, without = found + (prediction is not None), without + (prediction is None)
+        rows.append({**_gold(item), **({} if prediction is None else {"answer": prediction})})
+    if not found:
+        example = next(iter(answers), "none")
+        raise UsageError(f"{predictions}: no id of this file (such as {example!r}) is in {gold}")
+    if without:
+        example = next(row["id"] for row in rows if "answer" not in row)
+        raise UsageError(
+            f"{predictions}: {without} of {len(rows)} records of {gold} have no prediction, such as {example!r}; "
+            "add an empty one where the system gave none"
+        )
+    return replace(as_source(spooled(rows)), name=f"{gold} + {predictions}", assumed="answer")
+
+
+def _gold(record: Record) -> dict[str, Any]:
+    """A record whose gold answers are references: its own, those of SQuAD's `answers`, or its answer."""
+    row = record.to_object()
+    answers = row.pop("answers", None)
+    if isinstance(answers, Mapping):
+        answers = answers.get("text")
+    texts = [a.get("text") if isinstance(a, Mapping) else a for a in answers] if isinstance(answers, list) else []
+    own = row.pop("answer", None)
+    if not row.get("references"):
+        golds = [t for t in texts if isinstance(t, str)] or ([own] if own else [])
+        row["references"] = list(dict.fromkeys(golds))
+    return {**row, "judge": "answer"}
+
+
+def read_predictions(path: Path) -> dict[str, str]:
+    """{id: text} from {id: text} as the SQuAD script takes it, or from rows that have an id and a prediction."""
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file")
+    if path.suffix.lower() == ".json":
+        try:
+            with open_bytes(path) as file:
+                document = json.loads(file.read().decode(encoding_of(path)))
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"{path}: not valid JSON: {error}") from None
+        if isinstance(document, dict):
+            return {str(key): _prediction(value, f"{path}: {key}") for key, value in document.items()}
+    answers: dict[str, str] = {}
+    for line, row in Source(path, str(path)).rows():
+        if isinstance(row, Reject):
+            raise UsageError(f"{path}:{line}: {row.reason}")
+        names = {normalised(name): name for name in row}
+        key = next((row[names[name]] for name in _IDS if name in names), None)
+        text = next((row[names[name]] for name in _TEXTS if name in names), None)
+        if key is None or text is None:
+            raise UsageError(f"{path}:{line}: needs an id and a prediction; fields found: {listed(list(row))}")
+        answers[str(key)] = _prediction(text, f"{path}:{line}")
+    return answers
+
+
+def _prediction(value: Any, where: str) -> str:
+    """A text, the first of several, or KILT's list of {answer}."""
+    if isinstance(value, list) and value:
+        value = value[0]
+    if isinstance(value, Mapping):
+        value = value.get("answer", value.get("text"))
+    if not isinstance(value, str):
+        raise UsageError(f"{where}: the prediction must be a string")
+    return value
+
+
+def spooled(rows: Iterable[Mapping[str, Any]]) -> Path:
+    """Rows as a temporary JSONL file, removed at exit: whoever reads them may read them more than once."""
+    with tempfile.NamedTemporaryFile("w", prefix="elench-", suffix=".jsonl", delete=False, encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(row) + "\n")
+    path = Path(file.name)
+    atexit.register(path.unlink, missing_ok=True)
+    return path

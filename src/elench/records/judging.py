@@ -1,0 +1,130 @@
+"""What a file judges — questions, answers or summaries — decided once, by what its references fit."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from elench.errors import UsageError
+from elench.records.fields import JUDGES
+
+if TYPE_CHECKING:
+    from elench.records.record import Record
+
+SAMPLE = 1000
+"""So many records decide for the file."""
+CLEAR = 0.8
+"""Share of the votes that one text needs."""
+_ASKING = re.compile(
+    r"\W*(?:\w+\W+)?(?:who|whom|whose|what|when|where|why|which|how|what's|who's)\b|"
+    r"\W*(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|had)\s+\w+\s+\w+",
+    re.IGNORECASE,
+)
+
+
+class Need(Protocol):
+    """What must be known of a metric: which texts it can judge, and which fields it reads."""
+
+    @property
+    def judges(self) -> tuple[str, ...]: ...
+    @property
+    def reads(self) -> tuple[str, ...]: ...
+
+
+def choices_of(metric: Need) -> tuple[str, ...]:
+    """Which texts a metric may judge with its parameters."""
+    chosen: str = getattr(metric, "judge", "")
+    return (chosen,) if chosen else metric.judges
+
+
+def asks(text: str) -> bool:
+    """Does a text look like a question? By its question mark, else by its first words."""
+    return text.rstrip(" \"'”’)»").endswith(("?", "？", "؟")) or (len(text) < 300 and bool(_ASKING.match(text)))
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
+
+
+def _likeness(text: str, references: Sequence[str]) -> float:
+    """Share of common words (Dice), with the most similar reference."""
+    own = _words(text)
+    found = [2 * len(own & other) / (len(own) + len(other)) for other in map(_words, references) if own or other]
+    return max(found, default=0.0)
+
+
+def fits(record: Record) -> str | None:
+    """Which of its texts a record's references are of; None when it has none or nothing tells."""
+    references = [r for r in record.references[:5] if r.strip()]
+    texts = {name: text for name in JUDGES if (text := getattr(record, name))}
+    if not references or not texts:
+        return None
+    if len(texts) == 1:
+        return next(iter(texts))
+    points = {name: _likeness(text[:4000], references) for name, text in texts.items()}
+    if record.question:
+        asking = sum(map(asks, references)) > len(references) / 2
+        weight = 1.0 if asks(record.question) else 0.3
+        for name in points:
+            points[name] += weight * (asking == (name == "question"))
+    best, second = sorted(points, key=lambda name: points[name], reverse=True)[:2]
+    return best if points[best] > points[second] else None
+
+
+def judge_of_one(record: Record) -> str:
+    """For a record that stands alone: what its references fit, else summary, question (with a context), answer."""
+    fit = fits(record)
+    if fit:
+        return fit
+    if record.summary is not None:
+        return "summary"
+    if record.question is not None and (record.context is not None or record.answer is None):
+        return "question"
+    return "answer"
+
+
+def _forced(metrics: Sequence[Need], present: set[str], with_references: bool) -> set[str]:
+    """What the metrics that leave no choice judge."""
+    forced = set()
+    for metric in metrics:
+        if "references" in metric.reads or not with_references:
+            able = set(choices_of(metric)) & present
+            if len(able) == 1:
+                forced |= able
+    return forced
+
+
+def decide(records: Sequence[Record], metrics: Sequence[Need], name: str) -> str | None:
+    """What the records without `judge` judge: by what the references fit, then by what the metrics need.
+
+    None when nothing has to be decided; UsageError when it has to and cannot.
+    """
+    open_records = [record for record in records if record.judge is None]
+    present = {field for record in open_records for field in JUDGES if getattr(record, field) is not None}
+    if len(present) < 2:
+        return next(iter(present), None)
+    votes = Counter(filter(None, map(fits, open_records)))
+    referenced = any(record.references for record in open_records)
+    if referenced and votes:
+        best, count = votes.most_common(1)[0]
+        if count >= CLEAR * sum(votes.values()):
+            return best
+    if not metrics:
+        return None
+    forced = _forced(metrics, present, with_references=referenced)
+    if len(forced) == 1:
+        return next(iter(forced))
+    flexible = [m for m in metrics if len(set(choices_of(m)) & present) > 1]
+    if not flexible:
+        return None
+    choices = [choice for choice in JUDGES if choice in present]
+    why = (
+        f"references fit {' and '.join(f'{v} {k}s' for k, v in votes.most_common())}" if referenced
+        else "there are no references"
+    )  # fmt: skip
+    options = " or ".join(f"--judge {choice}" for choice in choices)
+    raise UsageError(
+        f"{name}: cannot tell whether {' or '.join(f'{c}s' for c in choices)} are judged ({why}): add {options}"
+    )

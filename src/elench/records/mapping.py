@@ -1,0 +1,123 @@
+"""Which column of a file holds which field of a record: `--map answer=prediction,references=gold`, and good guesses."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from elench.errors import UsageError
+from elench.records.fields import CHECKS
+
+ABSENT = object()
+TEXT_FIELDS = ("question", "answer", "summary", "references", "context")
+
+ALIASES: dict[str, tuple[str, ...]] = {
+    "references": (
+        "reference", "references", "gold", "golds", "gold_answer", "gold_answers", "golden_answer", "golden_answers",
+        "ground_truth", "ground_truths", "groundtruth", "target", "targets", "expected", "expected_output",
+        "expected_answer", "reference_answer", "reference_answers", "correct_answer", "correct_answers", "ref", "refs",
+        "reference_summary", "gold_summary", "target_summary", "reference_question", "gold_question", "highlights",
+        "answers", "label", "truth", "ideal",
+    ),
+    "answer": (
+        "answer", "prediction", "predictions", "predicted_answer", "predicted", "pred", "response", "generated_answer",
+        "model_answer", "system_answer", "prediction_text", "model_output", "system_output", "actual_output", "output",
+        "completion", "generated_text", "generation", "candidate", "hypothesis", "hyp", "generated", "result", "reply",
+    ),
+    "summary": (
+        "summary", "generated_summary", "predicted_summary", "system_summary", "model_summary", "candidate_summary",
+        "decoded", "claim",
+    ),
+    "question": (
+        "question", "query", "user_input", "generated_question", "predicted_question", "input", "prompt", "instruction",
+        "user_query", "q",
+    ),
+    "context": (
+        "context", "contexts", "passage", "passages", "retrieved_contexts", "retrieval_context", "document",
+        "documents", "paragraph", "article", "source", "source_text", "source_document", "evidence", "sources", "text",
+        "doc", "src", "body", "story", "dialogue",
+    ),
+    "id": ("id", "_id", "uid", "qid", "question_id", "example_id", "doc_id", "sample_id", "query_id", "index"),
+    "system": ("system", "model", "model_name", "system_name", "method", "run"),
+    "group": ("group", "group_id", "title", "document_id", "passage_id", "context_id"),
+}  # fmt: skip
+"""Column names in use for each field, likeliest first; only a suggestion is made from them."""
+
+
+def parse_map(text: str | None) -> dict[str, str]:
+    """`answer=prediction,references=gold` as {field: column}; UsageError names what is wrong."""
+    mapping: dict[str, str] = {}
+    for part in filter(None, (p.strip() for p in (text or "").split(","))):
+        name, equals, column = (s.strip() for s in part.partition("="))
+        if not (name and equals and column):
+            raise UsageError(f"--map {part}: write FIELD=COLUMN, such as answer=prediction")
+        if name not in CHECKS:
+            near = difflib.get_close_matches(name, CHECKS, n=1)
+            swapped = f"; did you mean {column}={name}?" if column in CHECKS else ""
+            hint = swapped or (f"; did you mean {near[0]}?" if near else "")
+            raise UsageError(f"--map {part}: no field is called {name!r}; fields: {', '.join(CHECKS)}{hint}")
+        if name in mapping:
+            raise UsageError(f"--map: field {name!r} is given twice")
+        mapping[name] = column
+    return mapping
+
+
+def normalised(column: str) -> str:
+    """A column name in lower case with underscores: `Retrieval Context` and `retrievalContext` are one."""
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", column.strip())
+    return re.sub(r"[\s\-_]+", "_", apart).strip("_").lower()
+
+
+def value_at(row: Mapping[str, Any], column: str) -> Any:
+    """What a column holds: a key, a path into objects and lists (`answers.text`), or several columns (`ref1+ref2`)."""
+    if column in row:
+        return row[column]
+    if "+" in column:
+        found = [value_at(row, part.strip()) for part in column.split("+")]
+        return [v for v in found if v is not ABSENT and v not in (None, "")] or ABSENT
+    value: Any = row
+    for step in column.split("."):
+        if isinstance(value, Mapping) and step in value:
+            value = value[step]
+        elif isinstance(value, (list, tuple)) and step.lstrip("-").isdigit() and int(step) < len(value):
+            value = value[int(step)]
+        elif isinstance(value, (list, tuple)) and value and all(isinstance(v, Mapping) and step in v for v in value):
+            value = [v[step] for v in value]
+        else:
+            return ABSENT
+    return value
+
+
+def translate(row: Mapping[str, Any], mapping: Mapping[str, str]) -> dict[str, Any]:
+    """The row with its columns under the names of the record's fields; a column that moved is not kept twice."""
+    moved = {part.strip() for column in mapping.values() for part in (column, *column.split("+"))}
+    out = {name: value for name, value in row.items() if name not in moved and name not in mapping}
+    for name, column in mapping.items():
+        value = value_at(row, column)
+        if value is not ABSENT:
+            out[name] = value
+        elif name in row and name not in moved:
+            out[name] = row[name]
+    return out
+
+
+def suggest(columns: Sequence[str], wanted: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
+    """For each wanted field the likeliest column, by the names in use elsewhere, then by spelling."""
+    free = {normalised(c): c for c in reversed(columns) if c not in set(taken) and len(c) <= 60}
+    found: dict[str, str] = {}
+    wanted = list(wanted)
+    for name in sorted(wanted, key=lambda n: list(ALIASES).index(n) if n in ALIASES else len(ALIASES)):
+        match = next((alias for alias in ALIASES.get(name, ()) if alias in free), None)
+        if match is None and name in TEXT_FIELDS:
+            match = next(iter(difflib.get_close_matches(name, free, n=1, cutoff=0.75)), None)
+        if match is not None:
+            found[name] = free.pop(match)
+    return {name: found[name] for name in wanted if name in found}
+
+
+def as_option(mapping: Mapping[str, str]) -> str:
+    """What to type: `--map answer=prediction,references=gold`."""
+    text = ",".join(f"{name}={column}" for name, column in mapping.items())
+    return f"--map '{text}'" if re.search(r"[^\w.,=+-]", text) else f"--map {text}"

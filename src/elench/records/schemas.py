@@ -1,0 +1,215 @@
+"""Files of other tools, recognised by their column names: ragas, deepeval, Hugging Face SQuAD, lm-eval, KILT."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from elench.errors import UsageError
+from elench.records.fields import CHECKS
+from elench.records.mapping import normalised, translate
+
+Columns = Mapping[str, tuple[str, ...]]
+"""Field → columns that may hold it; the first one that a file has counts."""
+
+
+@dataclass(frozen=True)
+class Schema:
+    """How another tool names things. Column names are compared in lower case with underscores."""
+
+    name: str
+    marks: tuple[tuple[str, ...], ...]
+    """Each group must be met by one of its columns."""
+    columns: Columns
+    adapt: Callable[[Mapping[str, Any]], dict[str, Any]] | None = field(default=None, compare=False)
+    """For files whose rows need more than other names."""
+    separator: str = ""
+    """What stands between the passages of a context that a table holds as one cell."""
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """What was made of a file's columns: a tool's schema, or plain other spellings of our own names."""
+
+    name: str
+    mapping: Mapping[str, str]
+    """Field → column, as written in the file."""
+    adapt: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
+    separator: str = ""
+
+    def rename(self, row: Mapping[str, Any], asked: Mapping[str, str]) -> dict[str, Any]:
+        """The row under the names of a record's fields; what was asked for (--map) counts more."""
+        given = translate(self.adapt(row) if self.adapt else row, {**self.mapping, **asked})
+        context = given.get("context")
+        if isinstance(context, str) and "context" not in asked:
+            if re.fullmatch(r"\s*\[\s*['\"].*['\"]\s*\]\s*", context, re.DOTALL):
+                given["context"] = _printed_list(context)
+            elif self.separator and self.separator in context:
+                given["context"] = context.split(self.separator)
+        return given
+
+    def announcement(self) -> str:
+        pairs = ", ".join(f"{column} → {name}" for name, column in self.mapping.items())
+        return f"{self.name} recognised" + (f": {pairs}" if pairs else "")
+
+
+def recognise(rows: Sequence[Mapping[str, Any]]) -> Recognised | None:
+    """The schema of a file's first rows; None when its columns are elench's own names, or unknown ones."""
+    columns = list(dict.fromkeys(str(name) for row in rows for name in row))
+    spelling = {normalised(column): column for column in reversed(columns)}
+    for schema in SCHEMAS:
+        if all(any(mark in spelling for mark in group) for group in schema.marks):
+            if schema.adapt:
+                return Recognised(schema.name, {}, schema.adapt)
+            mapping = _mapping(schema.columns, spelling, rows)
+            return Recognised(schema.name, {k: v for k, v in mapping.items() if k != v}, separator=schema.separator)
+    own = {
+        name: spelling[variant]
+        for name in CHECKS
+        if name not in columns
+        for variant in (name, *SPELLINGS.get(name, ()))
+        if variant in spelling
+    }
+    return Recognised("column names", own) if own else None
+
+
+SPELLINGS = {"references": ("reference",), "context": ("contexts",)}
+
+
+def _mapping(columns: Columns, spelling: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    filled = {name for name, column in spelling.items() if any(row.get(column) not in (None, "", []) for row in rows)}
+    mapping: dict[str, str] = {}
+    for name in CHECKS:
+        candidates = columns.get(name, (name,))
+        found = next((c for c in candidates if c in filled), None) or next(
+            (c for c in candidates if c in spelling), None
+        )
+        if found:
+            mapping[name] = spelling[found]
+    return mapping
+
+
+def _printed(text: str) -> Any:
+    """A value that a table's cell holds as Python prints it; None when it is not one."""
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
+def _printed_list(text: str) -> Any:
+    """A list of texts from a cell; any other text unchanged."""
+    value = _printed(text)
+    return value if isinstance(value, list) and all(isinstance(v, str) for v in value) else text
+
+
+# --- files whose rows need more than other names ---------------------------------------------------------------------
+
+
+def _first(row: Mapping[str, Any], *names: str) -> Any:
+    return next((row[name] for name in names if row.get(name) not in (None, "", [])), None)
+
+
+def _kept(row: Mapping[str, Any], used: Iterable[str], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that are there, and the row's other columns."""
+    present = {name: value for name, value in fields.items() if value is not None}
+    return {**{k: v for k, v in row.items() if k not in used and k not in fields}, **present}
+
+
+PREDICTIONS = ("prediction_text", "prediction", "predicted_answer", "response")
+
+
+def _squad(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Gold answers are the references of a prediction; without one, the first of them is the question's answer."""
+    answers = row.get("answers")
+    if isinstance(answers, str) and answers.lstrip().startswith(("{", "[")):  # a table's cell
+        answers = _printed(answers)
+        if answers is None:
+            raise UsageError("field 'answers' cannot be read from this cell; write JSONL or Parquet instead")
+    texts = answers.get("text") if isinstance(answers, Mapping) else answers
+    if isinstance(texts, list):
+        texts = [t.get("text") if isinstance(t, Mapping) else t for t in texts]
+    prediction = _first(row, *PREDICTIONS)
+    first = texts[0] if isinstance(texts, list) and texts else None
+    fields: dict[str, Any] = {"answer": first} if prediction is None else {"answer": prediction, "references": texts}
+    if prediction is not None and "judge" not in row:
+        fields["judge"] = "answer"
+    return _kept(row, PREDICTIONS if prediction is not None else (), fields)
+
+
+def _lm_eval(row: Mapping[str, Any]) -> dict[str, Any]:
+    """One sample: the document's question and passage, the filtered response, the target."""
+    doc = row.get("doc")
+    document = doc if isinstance(doc, Mapping) else {}
+    responses = row.get("filtered_resps") or row.get("resps")
+    while isinstance(responses, list) and responses and isinstance(responses[0], (list, str)):
+        responses = responses[0]
+        if isinstance(responses, str):
+            break
+    answer = responses if isinstance(responses, str) else None
+    target = row.get("target")
+    targets = target if isinstance(target, list) else [target]
+    question = _first(document, "question", "query", "input", "problem", "prompt")
+    context = _first(document, "context", "passage", "paragraph", "article", "support", "document")
+    rule = row.get("filter")
+    metrics = row.get("metrics")
+    names = metrics if isinstance(metrics, list) else []
+    peers = {n: row[n] for n in names if isinstance(n, str) and isinstance(row.get(n), (int, float))}
+    fields = {
+        "id": row.get("doc_id"),
+        "question": question if isinstance(question, str) else None,
+        "context": context if isinstance(context, (str, list)) else None,
+        "answer": answer,
+        "references": [str(t) for t in targets if isinstance(t, (str, int, float))] or None,
+        "system": rule if rule not in (None, "none") else None,
+        "peers": {n: float(v) for n, v in peers.items()} or None,
+        "judge": "answer",
+    }
+    used = ("resps", "filtered_resps", "arguments", "target", "filter", "doc_id", *peers)
+    return _kept(row, used, fields)
+
+
+def _kilt(row: Mapping[str, Any]) -> dict[str, Any]:
+    """`output` lists gold answers with their provenance; a prediction column holds what is judged."""
+    output = row.get("output")
+    entries = output if isinstance(output, list) else []
+    golds = [e["answer"] for e in entries if isinstance(e, Mapping) and isinstance(e.get("answer"), str)]
+    prediction = _first(row, *PREDICTIONS, "answer")
+    fields = {"question": row.get("input"), "references": golds or None, "answer": prediction, "judge": "answer"}
+    return _kept(row, ("input", "output", *PREDICTIONS), fields)
+
+
+SCHEMAS: tuple[Schema, ...] = (
+    Schema(
+        "lm-evaluation-harness samples",
+        (("doc",), ("target",), ("filtered_resps", "resps")), {}, _lm_eval,
+    ),
+    Schema(
+        "ragas",
+        (("user_input",), ("response", "retrieved_contexts", "reference")),
+        {
+            "question": ("user_input",), "answer": ("response",), "references": ("reference",),
+            "context": ("retrieved_contexts", "reference_contexts"),
+        },
+    ),
+    Schema(
+        "deepeval",
+        (("input",), ("actual_output",)),
+        {
+            "question": ("input",), "answer": ("actual_output",), "references": ("expected_output",),
+            "context": ("retrieval_context", "context"), "id": ("id", "name"),
+        },
+        separator="|",
+    ),
+    Schema(
+        "ragas (before 0.2)",
+        (("question",), ("answer",), ("contexts", "ground_truth", "ground_truths")),
+        {"references": ("ground_truth", "ground_truths", "reference"), "context": ("contexts", "context")},
+    ),
+    Schema("SQuAD", (("question",), ("context",), ("answers",)), {}, _squad),
+    Schema("KILT", (("input",), ("output",), ("id",)), {}, _kilt),
+)  # fmt: skip
+"""Most particular first."""

@@ -1,0 +1,207 @@
+"""A file of records as it is to be read: its columns named, its schema recognised, what it judges decided."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from elench.errors import UsageError
+from elench.records import formats
+from elench.records.encoding import decompressing
+from elench.records.judging import SAMPLE, Need, choices_of, decide
+from elench.records.mapping import ABSENT, TEXT_FIELDS, as_option, suggest, translate, value_at
+from elench.records.record import Record, Reject
+from elench.records.schemas import Recognised, recognise
+from elench.records.spreadsheets import Row
+
+SNIFFED = 50
+"""So many rows show which columns a file has."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file and how to read it. `name` is what messages call it."""
+
+    path: Path
+    name: str
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    """Field → column, as asked for by --map."""
+    recognised: Recognised | None = None
+    judge: str | None = None
+    """What --judge asks for, whatever the records say."""
+    assumed: str | None = None
+    """What the file judges, where its records do not say."""
+    any_language: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def judging(self) -> str | None:
+        """What is judged where a record does not say; None when every record says so itself."""
+        return self.judge or self.assumed
+
+    @property
+    def stem(self) -> str:
+        """The file's name without its ending."""
+        return self.path.stem if self.name != "stdin" else self.name
+
+    def rows(self) -> Iterator[Row]:
+        """The rows of the file as they are written in it."""
+        reader = formats.reader_of(self.path)
+        if reader is None:
+            kinds = ", ".join(formats.READERS)
+            hint = f"; for plain text: --text {self.name} --references FILE" if self.path.suffix == ".txt" else ""
+            raise UsageError(f"{self.name}: unknown kind of file; use one of {kinds}{hint}")
+        with decompressing(self.name):
+            yield from reader(self.path)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns in the first rows."""
+        head = [row for _, row in islice(self.rows(), SNIFFED) if isinstance(row, dict)]
+        return tuple(dict.fromkeys(str(name) for row in head for name in row))
+
+    def read(self) -> Iterator[Record | Reject]:
+        """Every record, and every line that is not one, in file order."""
+        seen: dict[int, int] = {}
+        empty = True
+        for line, row in self.rows():
+            empty = False
+            item = row if isinstance(row, Reject) else self._record(line, row)
+            if isinstance(item, Record):
+                key = hash((item.id, item.system))
+                if key in seen:
+                    also = f" of system {item.system!r}" if item.system else ""
+                    item = Reject(line, f"duplicate id {item.id!r}{also}: already on line {seen[key]}", row)
+                else:
+                    seen[key] = line
+            yield item
+        if empty:
+            raise UsageError(f"{self.name}: the file is empty: no records in it")
+
+    def _record(self, line: int, row: dict[str, Any]) -> Record | Reject:
+        try:
+            given = row
+            if self.recognised:
+                given = self.recognised.rename(row, self.mapping)
+            elif self.mapping:
+                given = translate(row, self.mapping)
+            record = Record.from_object(given, line, default_id=str(line), assumed=self.assumed)
+        except UsageError as error:
+            return Reject(line, self._in_their_words(str(error)), row)
+        if self.judge or self.any_language:
+            return replace(record, judge=self.judge or record.judge, any_language=self.any_language)
+        return record
+
+    @cached_property
+    def _mapping(self) -> dict[str, str]:
+        return {**(self.recognised.mapping if self.recognised else {}), **self.mapping}
+
+    def _in_their_words(self, message: str) -> str:
+        """Name the column of the file beside the field it became."""
+        for name, column in self._mapping.items():
+            if message.startswith((f"field '{name}'", f"field '{name}[")):
+                return f"{message} (column '{column}')"
+        return message
+
+    def sample(self) -> list[Record]:
+        """The first records, which show what the file is."""
+        return [item for item in islice(self.read(), SAMPLE) if isinstance(item, Record)]
+
+    def for_metrics(self, metrics: Sequence[Need]) -> Source:
+        """The source with what it judges decided for these metrics; UsageError when no metric finds its fields."""
+        records = self.sample()
+        self._require_fields(records, metrics)
+        if self.judge:
+            return self
+        return replace(self, assumed=decide(records, metrics, self.name) or self.assumed)
+
+    def _require_fields(self, records: Sequence[Record], metrics: Sequence[Need]) -> None:
+        """Refuse a file in which no metric finds what it needs: say what is there and what to type."""
+        if not records or not metrics:
+            return
+        present = {name for name in TEXT_FIELDS for r in records if _has(r, name)}
+        lacking: dict[str, None] = {}
+        for metric in metrics:
+            able = choices_of(metric)
+            needed = [name for name in metric.reads if name not in present]
+            if not set(able) & present:
+                needed.insert(0, able[0] if len(able) == 1 else "answer" if "answer" in able else able[-1])
+            if not needed:
+                return
+            lacking.update(dict.fromkeys(needed))
+        raise UsageError(f"{self.name}: {self.missing(list(lacking), metrics)}")
+
+    def missing(self, lacking: Sequence[str], metrics: Sequence[Need] = ()) -> str:
+        """What a file lacks, the columns it has, and what to type."""
+        fields = " and ".join(f"'{name}'" for name in lacking)
+        who = f", which {', '.join(map(str, metrics))} needs" if metrics else ""
+        used = set(self._mapping.values()) | {n for n in self.columns if n in TEXT_FIELDS}
+        free = [n for n in TEXT_FIELDS if n not in self.columns and n not in self._mapping]
+        guess = suggest([c for c in self.columns if c not in used], free if set(lacking) & set(free) else lacking)
+        hint = (
+            f"; try {as_option({**self.mapping, **guess})}"
+            if set(guess) & set(lacking)
+            else ("; name the column with --map FIELD=COLUMN")
+        )
+        return f"no record has {fields}{who}; fields found: {listed(self.columns)}{hint}"
+
+
+def _has(record: Record, name: str) -> bool:
+    return record.has_references if name == "references" else getattr(record, name) is not None
+
+
+def as_source(
+    source: str | Path | Source, mapping: Mapping[str, str] | None = None, judge: str | None = None
+) -> Source:
+    """The source of a file name (`-` is standard input), its columns checked against the mapping."""
+    if isinstance(source, Source):
+        return source
+    path, name = (_spooled(), "stdin") if str(source) == "-" else (Path(source), str(source))
+    if not path.is_file():
+        raise UsageError(f"{name}: {'is a folder; name a file in it' if path.is_dir() else 'no such file'}")
+    opened = Source(path, name, dict(mapping or {}), judge=judge)
+    head = [row for _, row in islice(opened.rows(), SNIFFED) if isinstance(row, dict)]
+    for field_name, column in opened.mapping.items():
+        if head and all(value_at(row, column) is ABSENT for row in head):
+            raise UsageError(_no_column(opened, field_name, column))
+    return replace(opened, recognised=recognise(head))
+
+
+def _no_column(source: Source, name: str, column: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(column, source.columns, n=1, cutoff=0.5)
+    hint = f"; did you mean {name}={near[0]}?" if near else ""
+    return (
+        f"{source.name}: --map {name}={column}: no field is called {column!r}; "
+        f"fields found: {listed(source.columns)}{hint}"
+    )
+
+
+def listed(columns: Sequence[str], most: int = 30) -> str:
+    """Column names for a message: not too many, none too long, on one line."""
+    names = [" ".join(name.split())[:60] for name in columns[:most]]
+    return ", ".join(names) + (f" and {len(columns) - most} more" if len(columns) > most else "") or "none"
+
+
+def _spooled() -> Path:
+    """Standard input as a file, since it is read more than once; its first character shows what it is."""
+    data = sys.stdin.buffer.read()
+    start = data[:4].lstrip(b"\xef\xbb\xbf\xff\xfe\x00 \n\r\t")[:1]
+    ending = ".jsonl" if start == b"{" else ".json" if start == b"[" else ".csv"
+    if not data.strip():
+        raise UsageError("stdin: the file is empty: no records in it")
+    with tempfile.NamedTemporaryFile(prefix="elench-stdin-", suffix=ending, delete=False) as file:
+        file.write(data)
+    path = Path(file.name)
+    atexit.register(path.unlink, missing_ok=True)
+    return path

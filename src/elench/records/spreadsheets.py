@@ -1,0 +1,138 @@
+"""CSV as Excel and others write it, and .xlsx workbooks."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from elench.errors import MissingExtra, UsageError
+from elench.records.encoding import invalid, open_text, shown
+from elench.records.record import Reject
+
+Row = tuple[int, "dict[str, Any] | Reject"]
+NESTED = ("human", "peers", "ratings")
+"""Fields that a table spreads over columns such as human.fluency."""
+LISTS = ("references", "context")
+"""Fields that a cell may hold as a JSON list."""
+_DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
+
+
+def no_constant(name: str) -> float:
+    """For json.loads: NaN and Infinity are not JSON."""
+    raise ValueError(f"{name} is not a JSON number; leave the field out if it is missing")
+
+
+def read_csv(path: Path) -> Iterator[Row]:
+    """A header names the fields; the delimiter is what the header uses most: comma, semicolon, tab or bar."""
+    csv.field_size_limit(2**31 - 1)
+    with open_text(path) as file:
+        start = file.readline()
+        declared = re.fullmatch(r'"?sep=(.)"?\s*', start)  # a first line that Excel understands
+        if not declared:
+            file.seek(0)
+        delimiter = declared.group(1) if declared else _delimiter(start, path)
+        reader = csv.reader(file, delimiter=delimiter)
+        skipped = 1 if declared else 0
+        try:
+            header = [name.strip() for name in next(reader, [])]
+            _check_header(header, path)
+            for cells in reader:
+                if any(cells):
+                    line = reader.line_num + skipped
+                    yield line, _row(header, cells, line, delimiter)
+        except csv.Error as error:
+            raise UsageError(f"{path}:{reader.line_num + skipped}: not valid CSV: {error}") from None
+
+
+def _delimiter(header: str, path: Path) -> str:
+    unquoted = re.sub(r'"[^"]*"', "", header)
+    counts = {mark: unquoted.count(mark) for mark in ("\t" if path.suffix.lower() == ".tsv" else ",", ";", "\t", "|")}
+    best = max(counts, key=lambda mark: counts[mark])
+    return best if counts[best] else next(iter(counts))
+
+
+def _check_header(header: list[str], path: Path) -> None:
+    named = [name for name in header if name]
+    twice = next((name for name in named if named.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"{path}:1: column '{shown(twice)}' appears twice in the header; rename one")
+    if any(invalid(name) for name in header):
+        raise UsageError(f"{path}:1: the header is not valid UTF-8: save the file as UTF-8")
+
+
+def _row(header: list[str], cells: list[str], line: int, delimiter: str) -> dict[str, Any] | Reject:
+    raw = {name: shown(cell) for name, cell in zip(header, cells, strict=False)}
+    if len(cells) != len(header) and any(cells[len(header) :]):
+        return Reject(line, f"the row has {len(cells)} cells, the header {len(header)}", raw)
+    if len(cells) < len(header):
+        return Reject(line, f"the row has {len(cells)} cells, the header {len(header)}", raw)
+    row: dict[str, Any] = {}
+    for name, cell in zip(header, cells, strict=False):
+        if cell == "" or not name:
+            continue
+        if invalid(cell):
+            return Reject(line, f"field '{name}' is not valid UTF-8: save the file as UTF-8", raw)
+        try:
+            set_cell(row, name, cell, delimiter == ";")
+        except (ValueError, RecursionError):
+            wanted = "a JSON list of strings" if name in LISTS else "a number or JSON"
+            return Reject(line, f"field '{name}' must be {wanted}, not {cell[:40]!r}", raw)
+    return row
+
+
+def set_cell(row: dict[str, Any], name: str, cell: str, decimal_comma: bool = False) -> None:
+    """Put a cell into its field: lists and nested objects are JSON, `human.fluency` is a number inside `human`."""
+    outer, dot, inner = name.partition(".")
+    if name in LISTS and cell.lstrip().startswith("["):
+        try:
+            row[name] = json.loads(cell)
+        except ValueError:
+            if name == "references":
+                raise
+            row[name] = cell  # a passage may begin with a bracket
+    elif name in NESTED:
+        row[name] = json.loads(cell, parse_constant=no_constant)
+    elif dot and outer in NESTED:
+        if decimal_comma and _DECIMAL_COMMA.fullmatch(cell.strip()):
+            cell = cell.replace(",", ".")
+        inside = row.setdefault(outer, {})
+        if not isinstance(inside, dict):
+            raise ValueError(f"columns '{outer}' and '{name}' exclude each other")
+        inside[inner] = json.loads(cell, parse_constant=no_constant)
+    else:
+        row[name] = cell
+
+
+def read_xlsx(path: Path) -> Iterator[Row]:
+    """The first sheet of a workbook; its first row names the fields."""
+    try:
+        import openpyxl
+    except ImportError:
+        raise MissingExtra(".xlsx", "excel") from None
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    except Exception as error:  # openpyxl lets errors of zipfile, xml and its own descriptors through
+        raise UsageError(
+            f"{path}: not an .xlsx workbook: {str(error).splitlines()[0] if str(error) else error!r}"
+        ) from None
+    try:
+        rows = book.worksheets[0].iter_rows(values_only=True)
+        header = ["" if name is None else str(name).strip() for name in next(rows, ())]
+        _check_header(header, path)
+        for line, cells in enumerate(rows, 2):
+            if any(cell is not None for cell in cells):
+                yield line, _row(header, [_cell_text(cell) for cell in cells], line, ",")
+    finally:
+        book.close()
+
+
+def _cell_text(cell: Any) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return str(cell)

@@ -1,0 +1,76 @@
+"""How a metric asks, and the few questions it may put to a model.
+
+A request is a frozen, hashable value. A metric awaits it and goes on with the typed answer:
+
+    reading = await Read(record.question, record.context)
+"""
+
+from __future__ import annotations
+
+from elench.requests.asking import Failure, Request, attempt, together, whichever
+from elench.requests.questions import (
+    Ask,
+    BackTranslate,
+    Baseline,
+    Choice,
+    Choose,
+    Classify,
+    ClassifyQuestion,
+    Continue,
+    Embed,
+    Floats,
+    Generate,
+    Importance,
+    Parse,
+    Parsed,
+    QuestionClass,
+    Read,
+    Reading,
+    Recover,
+    Relate,
+    Relevance,
+    TokenScores,
+    TokenVectors,
+    Translate,
+    Weigh,
+    Word,
+    WordVectors,
+    WordWeights,
+)
+from elench.text.tokens import Span
+
+__all__ = [
+    "Ask",
+    "BackTranslate",
+    "Baseline",
+    "Choice",
+    "Choose",
+    "Classify",
+    "ClassifyQuestion",
+    "Continue",
+    "Embed",
+    "Failure",
+    "Floats",
+    "Generate",
+    "Importance",
+    "Parse",
+    "Parsed",
+    "QuestionClass",
+    "Read",
+    "Reading",
+    "Recover",
+    "Relate",
+    "Relevance",
+    "Request",
+    "Span",
+    "TokenScores",
+    "TokenVectors",
+    "Translate",
+    "Weigh",
+    "Word",
+    "WordVectors",
+    "WordWeights",
+    "attempt",
+    "together",
+    "whichever",
+]

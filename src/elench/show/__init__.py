@@ -1,0 +1,1 @@
+"""Tables, plots, evidence, cards and the HTML report."""

@@ -1,0 +1,84 @@
+"""A certificate as tables, and as one HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from elench.grid import Cell, Grid, limits, number
+from elench.show.page import Section, note, page
+from elench.show.tables import as_html
+
+
+def certificate_grids(content: Mapping[str, Any]) -> list[Grid]:
+    """Agreement by dimension; agreement by slice."""
+    rows, parts = [], []
+    for name, found in content["dimensions"].items():
+        ceiling, bias = found["human_ceiling"], found["bias"]
+        best = max(found["baselines"].items(), key=lambda item: abs(item[1] or 0.0), default=("–", None))
+        passed = (found["r"] or -1.0) >= content["floor"]
+        rows.append(
+            (
+                name,
+                str(found["n"]),
+                Cell(number(found["r"]), under=limits(*found["ci95"]).strip("[]")),
+                f"{best[0]} {number(best[1])}",
+                "yes" if found["beats_baselines"] else "no",
+                "–" if ceiling is None else f"{number(ceiling['r'])} ({ceiling['raters']} raters)",
+                number(bias.get("length")),
+                Cell("passed" if passed else "below the floor", tone="good" if passed else "bad"),
+            )
+        )
+        for by, labels in found["slices"].items():
+            for label, one in labels.items():
+                parts.append(
+                    (name, by, label, str(one["n"]), Cell(number(one["r"]), under=limits(*one["ci95"]).strip("[]")))
+                )
+    head = (
+        "dimension",
+        "n",
+        "r",
+        "best baseline",
+        "beaten",
+        "human ceiling",
+        "length bias",
+        f"floor {content['floor']:g}",
+    )
+    grids = [Grid(f"{content['spec']} against {content['data']['file']}", head, tuple(rows), "lrrlllr")]
+    if parts:
+        grids.append(Grid("By slice", ("dimension", "by", "part", "n", "r"), tuple(parts), "lllr"))
+    return grids
+
+
+def certificate_notes(content: Mapping[str, Any]) -> list[str]:
+    """What the tables do not say."""
+    again = content["repeats"]
+    notes = [
+        f"signature: {content['signature']}",
+        f"{content['scored']} records scored, {content['unscored']} unscored",
+        "r: Pearson with a 95 % bootstrap interval over groups; human ceiling: a rater against the mean of the others",
+        "length bias: correlation of the text's length with what the rating does not explain of the score",
+        f"scored twice: {again['n']} records, largest difference {_plain(again['largest_difference'])}",
+        f"sha256 {content['sha256']}",
+    ]
+    if content["position_bias"] is not None:
+        notes.append(f"position bias: the text is preferred by {content['position_bias']:+.3f} when shown first")
+    for name, found in content["dimensions"].items():
+        if systems := found["bias"].get("systems"):
+            (most, up), (least, down) = systems["favoured"], systems["disfavoured"]
+            notes.append(f"{name}: favours {most} ({up:+.2f} sd), disfavours {least} ({down:+.2f} sd)")
+    return notes
+
+
+def _plain(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g}"
+
+
+def certificate_html(content: Mapping[str, Any]) -> str:
+    """One self-contained page."""
+    verdict = "passed" if content["passed"] else "not passed"
+    tables = [Section(grid.title or "Agreement", as_html(grid)) for grid in certificate_grids(content)]
+    notes = Section("Notes", "".join(note(line) for line in certificate_notes(content)))
+    title = f"Certificate: {content['spec']}"
+    return page(title, f"{verdict}; floor {content['floor']:g}; {escape(content['data']['file'])}", [*tables, notes])

@@ -1,0 +1,1 @@
+"""Correlation, agreement, significance, resampling and estimation: one room for all statistics."""

@@ -1,0 +1,233 @@
+"""One block of metrics and dimensions at one level: their coefficients, in the data and in every resample.
+
+* segment: all records pooled;
+* group: within each group, then averaged over groups;
+* system: between the means of systems.
+
+All functions take complete data (no gaps) and give metrics × dimensions, or replicates × metrics × dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elench.errors import UsageError
+from elench.stats import weighted
+from elench.stats.pairwise import accuracy_at, all_pairs, calibrated_accuracy, pairs_within, soft_accuracy
+from elench.stats.plan import Ints, codes
+from elench.stats.resampling import Drawing
+
+Array = NDArray[np.float64]
+
+COEFFICIENTS = ("pearson", "spearman", "kendall-b", "kendall-c", "accuracy")
+SOFT = "soft-accuracy"
+"""Soft pairwise accuracy: at system level only"""
+LEVELS = ("segment", "group", "system")
+FEWEST = 3
+"""Fewer records, groups' members or systems than this give no correlation."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Complete records of some metrics and dimensions."""
+
+    x: Array
+    """records × metrics"""
+    y: Array
+    """records × dimensions"""
+    rows: Ints
+    """Which records of the file these are"""
+    group: Ints
+    system: Ints
+    common: bool = False
+    """At group level: average only over the groups in which every metric has a value"""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.x.shape[1], self.y.shape[1]
+
+    def vary(self) -> NDArray[np.bool_]:
+        """Metrics × dimensions: do both vary? A metric that ties everything has an accuracy, but no judgement."""
+        return _vary(self.x, self.y)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Values of one coefficient and what was correlated."""
+
+    n: Ints
+    values: Array
+    epsilon: Array
+    replicates: list[Array]
+    """One per drawing: replicates × metrics × dimensions"""
+
+
+def estimate(level: str, block: Block, name: str, drawings: Sequence[Drawing]) -> Found:
+    """A coefficient at a level, with its replicates under every drawing."""
+    return {"segment": _segment, "group": _group, "system": _system}[level](block, name, drawings)
+
+
+def _segment(block: Block, name: str, drawings: Sequence[Drawing]) -> Found:
+    x, y = block.x, block.y
+    n, epsilon = np.full(block.shape, len(x)), np.full(block.shape, np.nan)
+    weights = [drawing.weights(block.rows) for drawing in drawings]
+    if name in ("pearson", "spearman"):
+        kernel = weighted.pearson if name == "pearson" else weighted.spearman
+        return Found(n, values_of(x, y, name), epsilon, [kernel(x, y, w) for w in weights])
+    if name == "accuracy":
+        value, epsilon, influence = calibrated_accuracy(x, y, all_pairs(len(x)))
+        value = np.where(block.vary(), value, np.nan)
+    else:
+        value, influence = weighted.kendall_influence(x, y, _variant(name))
+    return Found(n, value, epsilon, [_linear(value, influence, w) for w in weights])
+
+
+def _linear(value: Array, influence: Array, weights: Array) -> Array:
+    """Replicates of a statistic of pairs, to first order in the weights (exact pairs cost n² per draw)."""
+    moved = (weights - 1) @ influence.reshape(len(influence), -1)
+    return np.asarray(value[None] + moved.reshape(len(weights), *value.shape))
+
+
+def _group(block: Block, name: str, drawings: Sequence[Drawing]) -> Found:
+    members = [np.flatnonzero(block.group == g) for g in np.unique(block.group)]
+    fewest = 2 if name == "accuracy" else FEWEST
+    members = [m for m in members if len(m) >= fewest]
+    epsilon = np.full(block.shape, np.nan)
+    if name == "accuracy":
+        epsilon = calibrated_accuracy(block.x, block.y, pairs_within(block.group)).epsilon
+    if not members:
+        empty = [np.full((len(d.times), *block.shape), np.nan) for d in drawings]
+        return Found(np.zeros(block.shape, dtype=np.int64), np.full(block.shape, np.nan), epsilon, empty)
+    own = np.stack([_inside(block, m, name, epsilon, np.ones((1, len(m))))[0] for m in members])
+    if name == "accuracy":  # a metric that ties a whole group is right or wrong there; one that ties all is no judge
+        own = np.where(block.vary(), own, np.nan)
+    defined = np.isfinite(own)
+    if block.common:
+        defined &= defined.all(axis=1, keepdims=True)
+    filled = np.where(defined, own, 0.0)
+    count = defined.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = filled.sum(axis=0) / count
+        replicates = []
+        for drawing in drawings:
+            if drawing.kind == "groups":
+                times = drawing.weights(block.rows[[m[0] for m in members]])
+                total, seen = np.tensordot(times, filled, (1, 0)), np.tensordot(times, defined.astype(float), (1, 0))
+            else:
+                total, seen = np.zeros((len(drawing.times), *block.shape)), np.zeros((len(drawing.times), *block.shape))
+                for k, m in enumerate(members):
+                    drawn = _inside(block, m, name, epsilon, drawing.weights(block.rows[m]))
+                    fine = np.isfinite(drawn) & defined[k]
+                    total += np.where(fine, drawn, 0.0)
+                    seen += fine
+            replicates.append(total / seen)
+    return Found(count, values, epsilon, replicates)
+
+
+def _inside(block: Block, members: Ints, name: str, epsilon: Array, weights: Array) -> Array:
+    """The coefficient inside one group, for every row of weights."""
+    x, y = block.x[members], block.y[members]
+    if name == "accuracy":
+        wide = (len(weights), *x.shape), (len(weights), *y.shape)
+        return accuracy_at(np.broadcast_to(x, wide[0]), np.broadcast_to(y, wide[1]), epsilon, weights)
+    if name.startswith("kendall"):
+        return weighted.kendall(x, y, weights, _variant(name))
+    return weighted.pearson(x, y, weights) if name == "pearson" else weighted.spearman(x, y, weights)
+
+
+def _system(block: Block, name: str, drawings: Sequence[Drawing]) -> Found:
+    system = codes(block.system.tolist())
+    count = int(system.max()) + 1
+    n = np.full(block.shape, count)
+    if name == SOFT:
+        return _soft(block, system, count, drawings)
+    means = _Means(block, system)
+    mean_x, mean_y = means.of(np.ones((1, len(system))))[:2]
+    mean_x, mean_y = weighted.merge_ties(mean_x[0]), weighted.merge_ties(mean_y[0])
+    epsilon = np.full(block.shape, np.nan)
+    if name == "accuracy":
+        value, epsilon, _ = calibrated_accuracy(mean_x, mean_y, all_pairs(count))
+        value = np.where(_vary(mean_x, mean_y), value, np.nan)
+    else:
+        value = values_of(mean_x, mean_y, name)
+    replicates = []
+    for drawing in drawings:
+        drawn = np.empty((len(drawing.times), *block.shape))
+        step = max(1, 4_000_000 // (count * count * sum(block.shape) + len(system)))
+        weights = drawing.weights(block.rows)
+        for start in range(0, len(drawn), step):
+            part = slice(start, start + step)
+            bx, by, times = means.of(weights[part])
+            if drawing.kind == "systems":  # a system left out has no weight; the others keep their means
+                bx, by = (np.broadcast_to(m, (len(times), *m.shape)) for m in (mean_x, mean_y))
+            if name == "accuracy":
+                moved = accuracy_at(bx, by, epsilon, times)
+            else:
+                moved = weighted.per_draw(bx, by, times, name)
+            drawn[part] = np.where((times.sum(axis=1) >= FEWEST)[:, None, None], moved, np.nan)
+        replicates.append(drawn)
+    return Found(n, value, epsilon, replicates)
+
+
+class _Means:
+    """System means of scores and ratings in every draw."""
+
+    def __init__(self, block: Block, system: Ints) -> None:
+        self.order = np.argsort(system, kind="stable")
+        self.start = np.flatnonzero(np.diff(system[self.order], prepend=-1))
+        self.x, self.y = block.x[self.order], block.y[self.order]
+
+    def of(self, weights: Array) -> tuple[Array, Array, Array]:
+        """draws × systems × metrics, draws × systems × dimensions, and which systems have any weight (1 or 0)"""
+        ordered = weights[:, self.order]
+        mass = np.add.reduceat(ordered, self.start, axis=1)
+        divide = np.where(mass > 0, mass, 1.0)
+        bx, by = (
+            np.stack([np.add.reduceat(ordered * c, self.start, axis=1) / divide for c in columns.T], axis=2)
+            for columns in (self.x, self.y)
+        )
+        return bx, by, (mass > 0).astype(np.float64)
+
+
+def _soft(block: Block, system: Ints, count: int, drawings: Sequence[Drawing]) -> Found:
+    """Soft pairwise accuracy; spread over systems only (delete one): p-values in every draw would cost too much."""
+    table = soft_accuracy(block.x, block.y, block.group, system)
+    i, j = np.triu_indices(count, 1)
+    value = np.full(block.shape, np.nan) if table is None else np.where(block.vary(), table[i, j].mean(axis=0), np.nan)
+    replicates = []
+    for drawing in drawings:
+        drawn = np.full((len(drawing.times), *block.shape), np.nan)
+        if table is not None and drawing.kind == "systems":
+            first = np.array([int(np.flatnonzero(system == s)[0]) for s in range(count)])
+            kept = drawing.weights(block.rows[first])
+            pairs = kept[:, i] * kept[:, j]
+            drawn = np.tensordot(pairs, table[i, j], (1, 0)) / np.maximum(1, pairs.sum(axis=1))[:, None, None]
+        elif table is not None:
+            drawn = np.broadcast_to(value, drawn.shape).copy()
+        replicates.append(drawn)
+    return Found(np.full(block.shape, count), value, np.full(block.shape, np.nan), replicates)
+
+
+def values_of(x: Array, y: Array, name: str) -> Array:
+    """Metrics × dimensions: a coefficient of the columns themselves."""
+    if name.startswith("kendall"):
+        return weighted.kendall_influence(x, y, _variant(name))[0]
+    if name == "accuracy":
+        return calibrated_accuracy(x, y, all_pairs(len(x))).value
+    if name not in COEFFICIENTS:
+        raise UsageError(f"no coefficient {name!r}: choose {', '.join(COEFFICIENTS)}")
+    kernel = weighted.pearson if name == "pearson" else weighted.spearman
+    alone: Array = kernel(x, y, np.ones((1, len(x))))[0]
+    return alone
+
+
+def _variant(name: str) -> str:
+    return name[-1]
+
+
+def _vary(x: Array, y: Array) -> NDArray[np.bool_]:
+    return np.asarray((np.ptp(x, axis=0) > 0)[:, None] & (np.ptp(y, axis=0) > 0)[None, :])

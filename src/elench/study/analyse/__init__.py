@@ -1,0 +1,1 @@
+"""From ratings to conclusions: quality control, system scores, agreement, reports."""

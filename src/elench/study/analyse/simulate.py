@@ -1,0 +1,218 @@
+"""Judge a protocol before money is spent: fill a study with raters of known kinds and look what the filter does."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import mean
+
+import numpy as np
+
+from elench.stats.agreement import wilson
+from elench.study.analyse.crowd import KINDS, Crowd, SimulatedRater, Truth, answers_of
+from elench.study.analyse.quality import judge_raters
+from elench.study.analyse.replication import correlate
+from elench.study.analyse.scores import Array, judgements, kept_sittings, tabulate
+from elench.study.analyse.sittings import Sitting
+from elench.study.design.compose import Task
+from elench.study.folder import Study, write_study
+
+__all__ = ["Crowd", "Simulation", "fill_study", "simulate_run", "simulate_study", "simulation_text"]
+
+
+@dataclass(frozen=True)
+class KindResult:
+    """What the filter did with one kind of rater."""
+
+    kind: str
+    should_pass: bool
+    raters: int
+    accepted: int
+    share: float | None
+    interval: tuple[float, float] | None
+    """95 %, Wilson."""
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What a simulated crowd shows about a protocol."""
+
+    runs: int
+    raters: int
+    tasks_per_rater: int
+    alpha: float
+    kinds: tuple[KindResult, ...]
+    false_accept: float | None
+    false_accept_n: int
+    false_reject: float | None
+    false_reject_n: int
+    spearman_filtered: float | None
+    """Between true and found system scores, mean over runs; None when no run could be ranked."""
+    spearman_unfiltered: float | None
+    ranked_runs: int
+    replication: tuple[float, ...]
+    """Pearson's r between the system scores of two runs on the same truth, one per pair of runs."""
+    kept_tasks: float
+    """Mean number of kept tasks per run."""
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=1) + "\n"
+
+
+def simulate_run(
+    study: Study, truth: Truth, crowd: Crowd, rng: np.random.Generator
+) -> tuple[list[Sitting], dict[str, str]]:
+    """One crowd through the study: its sittings, and the kind of every rater."""
+    protocol = study.protocol
+    kinds = {f"s{k:04d}": kind for k, kind in enumerate(crowd.draw(rng))}
+    taken = dict.fromkeys((task.id for task in study.tasks), 0)
+    sittings = []
+    for name, kind in kinds.items():
+        rater = SimulatedRater(kind, rng)
+        for task in _next_tasks(study.tasks, taken, crowd.tasks_per_rater, rng):
+            positions = rater.rate(truth.quality(task))
+            values = {
+                place: {name: protocol.criterion(name).value(answer) or 0.0 for name, answer in given.items()}
+                for place, given in answers_of(protocol, task, positions).items()
+            }
+            sittings.append(Sitting(f"{name}-{task.id}", task.id, name, "simulated", "submitted", 0.0, 0.0, values))
+    return sittings, kinds
+
+
+def _next_tasks(tasks: Sequence[Task], taken: dict[str, int], count: int, rng: np.random.Generator) -> list[Task]:
+    """Tasks for one rater: different ones, the least taken first."""
+    chance = rng.random(len(tasks))
+    order = sorted(range(len(tasks)), key=lambda k: (taken[tasks[k].id], chance[k]))[:count]
+    for k in order:
+        taken[tasks[k].id] += 1
+    return [tasks[k] for k in order]
+
+
+def _system_scores(study: Study, sittings: Sequence[Sitting], systems: Sequence[str]) -> Array | None:
+    found = judgements(study, sittings, study.protocol.standardise)
+    return tabulate(found, systems, len(study.protocol.criteria)).scores()[:, -1] if found else None
+
+
+def simulate_study(study: Study, crowd: Crowd, runs: int, seed: int) -> Simulation:
+    """Several crowds; every two runs share a truth, so that they replicate each other as two runs of one study."""
+    seen, accepted = Counter[str](), Counter[str]()
+    rho: dict[bool, list[float]] = {True: [], False: []}
+    replication: list[float] = []
+    kept_counts: list[int] = []
+    systems = list(study.systems)
+    before: Array | None = None
+    for run in range(runs):
+        rng = np.random.default_rng([seed, run])
+        truth = Truth(study, np.random.default_rng([seed, run // 2, 7]))
+        sittings, kinds = simulate_run(study, truth, crowd, rng)
+        passed = {rater for rater, verdict in judge_raters(study, sittings).items() if verdict.passed}
+        seen.update(kinds.values())
+        accepted.update(kinds[rater] for rater in passed)
+        true = np.array([truth.systems[name] for name in systems])
+        scores: dict[bool, Array | None] = {}
+        for filtered in (True, False):
+            kept = kept_sittings(sittings, passed if filtered else None)
+            scores[filtered] = _system_scores(study, kept, systems)
+            found = scores[filtered]
+            if found is not None and (value := correlate("", true, found).spearman) is not None:
+                rho[filtered].append(value)
+            if filtered:
+                kept_counts.append(len(kept))
+        after = scores[True]
+        if run % 2 and before is not None and after is not None:
+            r = correlate("", before, after).pearson
+            replication += [] if r is None else [r]
+        before = after
+    rows = tuple(_kind(kind, seen[kind], accepted[kind]) for kind in KINDS if seen[kind])
+    bad = [row for row in rows if not row.should_pass]
+    good = [row for row in rows if row.should_pass]
+    n_bad, n_good = sum(row.raters for row in bad), sum(row.raters for row in good)
+    return Simulation(
+        runs=runs,
+        raters=crowd.raters,
+        tasks_per_rater=crowd.tasks_per_rater,
+        alpha=study.protocol.filter.alpha,
+        kinds=rows,
+        false_accept=sum(row.accepted for row in bad) / n_bad if n_bad else None,
+        false_accept_n=n_bad,
+        false_reject=1 - sum(row.accepted for row in good) / n_good if n_good else None,
+        false_reject_n=n_good,
+        spearman_filtered=mean(rho[True]) if rho[True] else None,
+        spearman_unfiltered=mean(rho[False]) if rho[False] else None,
+        ranked_runs=len(rho[True]),
+        replication=tuple(replication),
+        kept_tasks=mean(kept_counts),
+    )
+
+
+def _kind(kind: str, raters: int, accepted: int) -> KindResult:
+    share = accepted / raters if raters else None
+    return KindResult(kind, KINDS[kind][0], raters, accepted, share, wilson(accepted, raters) if raters else None)
+
+
+def simulation_text(result: Simulation) -> str:
+    """The figures for the terminal."""
+    lines = [
+        f"{result.runs} runs × {result.raters} raters × {result.tasks_per_rater} tasks, filter at p < {result.alpha:g}",
+        f"{'kind':<10} {'should':<7} {'raters':>7} {'kept':>7}  share kept (95 %)",
+    ]
+    for row in result.kinds:
+        low, high = row.interval or (0.0, 1.0)
+        lines.append(
+            f"{row.kind:<10} {'pass' if row.should_pass else 'fail':<7} {row.raters:>7} {row.accepted:>7}  "
+            f"{row.share or 0:.3f} [{low:.3f}, {high:.3f}]"
+        )
+    lines.append(f"false accept: {_share(result.false_accept)} (n = {result.false_accept_n})")
+    lines.append(f"false reject: {_share(result.false_reject)} (n = {result.false_reject_n})")
+    lines.append(
+        f"Spearman with the true ranking: {_share(result.spearman_filtered)} with the filter, "
+        f"{_share(result.spearman_unfiltered)} without (mean of {result.ranked_runs} runs; "
+        f"{result.kept_tasks:.0f} of {result.raters * result.tasks_per_rater} tasks kept)"
+    )
+    if result.replication:
+        reached = sum(r >= 0.95 for r in result.replication)
+        lines.append(
+            f"two runs of the same study: r = {mean(result.replication):.3f} on average, "
+            f">= .95 in {reached} of {len(result.replication)} pairs"
+        )
+    return "\n".join(lines)
+
+
+def _share(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.3f}"
+
+
+def fill_study(study: Study, folder: Path, crowd: Crowd, seed: int) -> Study:
+    """Write a study folder of its own, filled by one simulated crowd through the real store."""
+    from elench.study.collect.handout import NoTask
+    from elench.study.collect.store import Arrival, Store
+
+    needed = -(-crowd.raters * crowd.tasks_per_rater // len(study.tasks))
+    tasks = [replace(task, raters=max(task.raters, needed)) for task in study.tasks]
+    filled = write_study(
+        folder, study.protocol, tasks, list(study.records.values()), human=study.human, seed=study.seed
+    )
+    rng = np.random.default_rng([seed, 0])
+    truth = Truth(study, np.random.default_rng([seed, 0, 7]))
+    store = Store(filled)
+    now = time.time() - 86400
+    for number, kind in enumerate(crowd.draw(rng)):
+        rater = SimulatedRater(kind, rng)
+        for turn in range(crowd.tasks_per_rater):
+            try:
+                held = store.assign(Arrival(f"s{number:04d}-{kind}", "simulated", f"{number}.{turn}"), now)
+            except NoTask:
+                break
+            positions = rater.rate(truth.quality(filled.by_id[held.task]))
+            minutes = float(rng.gamma(9, 3.5) if KINDS[kind][0] else rng.gamma(9, 2.8))
+            answers = answers_of(study.protocol, filled.by_id[held.task], positions)
+            for step, screen in enumerate(held.order):
+                at = now + 60 * minutes * (step + 1) / len(held.order)
+                store.rate_screen(held.id, {place: answers[place] for place in screen}, at)
+            store.submit(held.id, "", now + 60 * minutes)
+    store.close()
+    return filled

@@ -1,0 +1,1 @@
+"""A running study: the web application and where its ratings are kept."""

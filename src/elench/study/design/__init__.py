@@ -1,0 +1,1 @@
+"""A study before it starts: the protocol, the tasks, the control items."""

@@ -1,0 +1,223 @@
+"""Claims about a passage, made from question-answering data: supported, contradicted, or not found in it.
+
+A claim is a question with an answer ("Who built it? Gustave Eiffel"), or a sentence of the passage: as it stands, cut
+to some of its parts or paraphrased (supported); with a negation, a number, a name or an opposite changed
+(contradicted); with an ending from elsewhere, or taken from another place (not found).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from elench.text.passages import sentences
+from elench.train.changes import EDITS, ENDING, NAME, changed, cut
+from elench.train.examples import Example
+
+SUPPORTED, CONTRADICTED, NOT_FOUND = range(3)
+LABELS = ("supported", "contradicted", "not found")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim, the text it is compared with, and whether it follows."""
+
+    premise: str
+    claim: str
+    label: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A paragraph with its sentences and questions."""
+
+    text: str
+    spans: tuple[tuple[int, int], ...]
+    examples: tuple[Example, ...]
+    group: str
+
+    def sentence(self, i: int) -> str:
+        return self.text[self.spans[i][0] : self.spans[i][1]]
+
+    def window(self, i: int, rng: np.random.Generator, most: int = 3) -> str:
+        """One to `most` sentences, sentence i among them."""
+        size = int(rng.integers(1, most + 1))
+        first = max(0, min(i - int(rng.integers(size)), len(self.spans) - size))
+        return self.text[self.spans[first][0] : self.spans[min(first + size, len(self.spans)) - 1][1]]
+
+    def at(self, start: int) -> int:
+        """The sentence in which a character stands."""
+        return max((i for i, (a, _) in enumerate(self.spans) if a <= start), default=0)
+
+
+def paragraphs(examples: Sequence[Example]) -> list[Paragraph]:
+    """The paragraphs of the examples, each once."""
+    known: dict[str, list[Example]] = defaultdict(list)
+    for e in examples:
+        known[e.context].append(e)
+    cut = ((text, sentences(text), found) for text, found in known.items())
+    return [Paragraph(text, tuple(spans), tuple(found), found[0].group) for text, spans, found in cut if spans]
+
+
+class ClaimMaker:
+    """Draws claims about a paragraph; the paragraphs of an article are each other's near misses."""
+
+    def __init__(self, known: Sequence[Paragraph], paraphrases: Mapping[str, str] | None = None) -> None:
+        self.known, self.paraphrases = list(known), dict(paraphrases or {})
+        self.groups: dict[str, list[Paragraph]] = defaultdict(list)
+        for p in known:
+            self.groups[p.group].append(p)
+        self.translated = [
+            (p, i) for p in known for i in range(len(p.spans)) if p.sentence(i) in self.paraphrases
+        ]  # fmt: skip
+
+    def draw(self, n: int, rng: np.random.Generator) -> list[Claim]:
+        """`n` claims, kinds in fixed shares."""
+        kinds, shares = list(KINDS), np.array([KINDS[k][0] for k in KINDS])
+        made: list[Claim] = []
+        while len(made) < n:
+            kind = kinds[int(rng.choice(len(kinds), p=shares / shares.sum()))]
+            paragraph = self.known[int(rng.integers(len(self.known)))]
+            claim = KINDS[kind][1](self, paragraph, rng)
+            if claim is not None and claim.claim.strip() and claim.premise.strip():
+                made.append(claim)
+        return made
+
+    # --- a question with an answer -----------------------------------------------------------------------------------
+
+    def right_answer(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
+        e = _asked(p, rng)
+        if e is None:
+            return None
+        return Claim(p.window(p.at(e.start), rng), _joined(e.question, e.answers[0]), SUPPORTED, "right answer")
+
+    def wrong_answer(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
+        e = _asked(p, rng)
+        other = _another_answer(p, e, rng) if e else None
+        if e is None or other is None:
+            return None
+        return Claim(p.window(p.at(e.start), rng), _joined(e.question, other), CONTRADICTED, "wrong answer")
+
+    def changed_question(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
+        e = _asked(p, rng)
+        question = changed(e, rng) if e else None
+        if e is None or question is None:
+            return None
+        return Claim(p.window(p.at(e.start), rng), _joined(question, e.answers[0]), CONTRADICTED, "changed question")
+
+    def answer_elsewhere(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
+        e = _asked(p, rng)
+        if e is None:
+            return None
+        other, i = self._near(p, e.question, rng)
+        premise = other.window(i, rng)
+        if e.answers[0].lower() in premise.lower():
+            return None
+        return Claim(premise, _joined(e.question, e.answers[0]), NOT_FOUND, "answer elsewhere")
+
+    # --- a sentence --------------------------------------------------------------------------------------------------
+
+    def copied(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
+        i = int(rng.integers(len(p.spans)))
+        return Claim(p.window(i, rng), p.sentence(i), SUPPORTED, "copied")
+
+    def shortened(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
+        i = int(rng.integers(len(p.spans)))
+        short = cut(p.sentence(i), rng)
+        return None if short is None else Claim(p.window(i, rng), short, SUPPORTED, "shortened")
+
+    def paraphrased(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
+        if not self.translated:
+            return None
+        p, i = self.translated[int(rng.integers(len(self.translated)))]
+        said = self.paraphrases[p.sentence(i)]
+        return Claim(p.window(i, rng), (rng.random() < 0.3 and cut(said, rng)) or said, SUPPORTED, "paraphrased")
+
+    def edited(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
+        i = int(rng.integers(len(p.spans)))
+        said = p.sentence(i)
+        if self.translated and rng.random() < 0.35:
+            p, i = self.translated[int(rng.integers(len(self.translated)))]
+            said = self.paraphrases[p.sentence(i)]
+        if rng.random() < 0.3:
+            said = cut(said, rng) or said
+        names = sorted(EDITS)
+        for k in rng.permutation(len(names)):
+            other = EDITS[names[int(k)]](said, p.text, rng)
+            if other is not None and other != said:
+                return Claim(p.window(i, rng), other, CONTRADICTED, names[int(k)])
+        return None
+
+    def other_ending(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
+        i = int(rng.integers(len(p.spans)))
+        other = self.known[int(rng.integers(len(self.known)))]
+        mine = list(ENDING.finditer(p.sentence(i)))
+        theirs = list(ENDING.finditer(other.sentence(int(rng.integers(len(other.spans))))))
+        if not mine or not theirs or other.group == p.group:
+            return None
+        ending = theirs[int(rng.integers(len(theirs)))].group()
+        claim = p.sentence(i)[: mine[int(rng.integers(len(mine)))].start()].rstrip(" ,") + ending
+        return Claim(p.window(i, rng), claim, NOT_FOUND, "other ending")
+
+    def elsewhere(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
+        i = int(rng.integers(len(p.spans)))
+        other, k = self._near(p, p.sentence(i), rng)
+        premise = other.window(k, rng)
+        return None if p.sentence(i) in premise else Claim(premise, p.sentence(i), NOT_FOUND, "elsewhere")
+
+    def _near(self, p: Paragraph, said: str, rng: np.random.Generator) -> tuple[Paragraph, int]:
+        """A sentence of the same article that shares many words with a text, but is not in its place."""
+        pool = self.groups[p.group]
+        drawn = [pool[int(i)] for i in rng.integers(len(pool), size=4)]
+        places = [(o, k) for o in drawn for k in range(len(o.spans)) if said not in o.sentence(k)] or [(p, 0)]
+        words = set(said.lower().split())
+        best = sorted(places, key=lambda at: -len(words & set(at[0].sentence(at[1]).lower().split())))
+        return best[int(rng.integers(min(4, len(best))))]
+
+
+Made = Callable[[ClaimMaker, Paragraph, np.random.Generator], "Claim | None"]
+KINDS: dict[str, tuple[float, Made]] = {
+    "right answer": (0.15, ClaimMaker.right_answer),
+    "wrong answer": (0.13, ClaimMaker.wrong_answer),
+    "changed question": (0.05, ClaimMaker.changed_question),
+    "answer elsewhere": (0.07, ClaimMaker.answer_elsewhere),
+    "copied": (0.05, ClaimMaker.copied),
+    "shortened": (0.08, ClaimMaker.shortened),
+    "paraphrased": (0.12, ClaimMaker.paraphrased),
+    "edited": (0.22, ClaimMaker.edited),
+    "other ending": (0.06, ClaimMaker.other_ending),
+    "elsewhere": (0.07, ClaimMaker.elsewhere),
+}
+"""Share and maker of each kind of claim."""
+
+
+def _asked(p: Paragraph, rng: np.random.Generator) -> Example | None:
+    found = [e for e in p.examples if e.start >= 0]
+    return found[int(rng.integers(len(found)))] if found else None
+
+
+def _joined(question: str, answer: str) -> str:
+    return f"{question} {answer}"
+
+
+def _another_answer(p: Paragraph, e: Example, rng: np.random.Generator) -> str | None:
+    """A wrong answer of the same kind from the same paragraph: of another question, or a name or number of the text."""
+    gold = e.answers[0]
+    own = set(gold.lower().split())
+    options = {a for other in p.examples for a in other.answers} | {m.group() for m in NAME.finditer(p.text)}
+    fitting = [
+        o
+        for o in sorted(options)
+        if _shape(o) == _shape(gold) and not own & set(o.lower().split()) and o.lower() not in e.question.lower()
+    ]
+    return fitting[int(rng.integers(len(fitting)))] if fitting else None
+
+
+def _shape(text: str) -> str:
+    if any(c.isdigit() for c in text):
+        return "number"
+    return "name" if text[:1].isupper() and len(text.split()) < 5 else "phrase"

@@ -1,0 +1,260 @@
+"""One small fine-tuning loop for all of elench's trainers: seeded, length-bucketed, bounded, resumable.
+
+A trainer brings three things: a model, a function that gives an epoch's examples, and a function that turns one
+batch into a loss. The loop does the rest, and leaves `checkpoint.safetensors` and `checkpoint.json` in its folder.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+
+from elench.errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
+
+T = TypeVar("T")
+Averages = dict[str, "torch.Tensor"]
+"""Running averages of the trained tensors, by name."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long and how fast to train; the learning rate falls to zero at whichever bound comes first."""
+
+    steps: int = 0
+    """Stop after this many steps (0: no bound by steps)."""
+    minutes: float = 0.0
+    """Stop after this many minutes of training time, resumed parts included (0: no bound by time)."""
+    lr: float = 1e-4
+    batch: int = 16
+    """Examples per step."""
+    warmup: float = 0.06
+    """Part of the run during which the learning rate rises."""
+    decay: float = 0.01
+    """Weight decay of matrices; biases and norms have none."""
+    clip: float = 1.0
+    """Largest gradient norm."""
+    average: float = 0.0
+    """Decay of a running average of the weights, which is what the run ends with (0: the last weights themselves)."""
+    seed: int = 7
+    save_minutes: float = 4.0
+    log_steps: int = 50
+    threads: int = 1
+    bf16: bool = True
+    """Matrix products in bfloat16 (weights and optimizer stay float32): twice as fast where the processor has it."""
+
+    def __post_init__(self) -> None:
+        if self.steps <= 0 and self.minutes <= 0:
+            raise ValueError("a plan needs a bound: steps or minutes")
+
+
+def plan_of(minutes: float, steps: int, lr: float, batch: int, seed: int, threads: int, pack_only: bool) -> Plan | None:
+    """The plan of a command's options; None where only the last checkpoint is to be stored."""
+    if pack_only:
+        return None
+    if minutes <= 0 and steps <= 0:
+        raise UsageError("give --minutes or --steps: how long to train")
+    return Plan(steps=steps, minutes=minutes, lr=lr, batch=batch, seed=seed, threads=threads)
+
+
+@dataclass
+class Run:
+    """What a training run did so far."""
+
+    step: int = 0
+    seconds: float = 0.0
+    epoch: int = 0
+    batch: int = 0
+    """Batches of the present epoch already used."""
+    examples: int = 0
+    losses: list[float] = field(default_factory=list)
+    """Mean loss of every logged stretch."""
+
+
+@dataclass(frozen=True)
+class Trainer(Generic[T]):
+    """A model's way of learning: which examples an epoch has, how long each is, what a batch costs."""
+
+    model: torch.nn.Module
+    examples: Callable[[np.random.Generator, int], Sequence[T]]
+    """Examples of an epoch, drawn anew from its own generator; the second argument counts epochs from 0."""
+    length: Callable[[T], int]
+    loss: Callable[[torch.nn.Module, list[T]], torch.Tensor]
+
+
+def buckets(lengths: Sequence[int], batch: int, rng: np.random.Generator, span: int = 40) -> list[list[int]]:
+    """Shuffled batches of indices whose lengths are alike: sorted within stretches of `span` batches."""
+    order = rng.permutation(len(lengths))
+    batches: list[list[int]] = []
+    for start in range(0, len(order), batch * span):
+        stretch = sorted(order[start : start + batch * span], key=lambda i: lengths[i])
+        batches += [[int(i) for i in stretch[at : at + batch]] for at in range(0, len(stretch), batch)]
+    return [batches[i] for i in rng.permutation(len(batches))]
+
+
+def slope(progress: float, warmup: float) -> float:
+    """Linear rise during `warmup`, linear fall to zero at progress 1."""
+    if progress < warmup:
+        return progress / warmup
+    return max(0.0, (1.0 - progress) / max(1.0 - warmup, 1e-9))
+
+
+def fit(
+    trainer: Trainer[T],
+    plan: Plan,
+    folder: Path,
+    *,
+    resume: bool = False,
+    log: Callable[[str], None] = print,
+) -> Run:
+    """Train until the plan's bound, saving a checkpoint every few minutes; with `resume` go on from the last one."""
+    import torch
+
+    torch.set_num_threads(plan.threads)
+    torch.manual_seed(plan.seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    model = trainer.model
+    named = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": [p for p in named.values() if p.ndim > 1], "weight_decay": plan.decay},
+            {"params": [p for p in named.values() if p.ndim <= 1], "weight_decay": 0.0},
+        ],
+        lr=plan.lr,
+    )
+    run = Run()
+    averages: Averages = {name: p.detach().clone() for name, p in named.items()} if plan.average else {}
+    if resume and (folder / "checkpoint.json").exists():
+        run = load_checkpoint(folder, named, optimizer, averages)
+        log(f"resumed at step {run.step}, {run.seconds / 60:.1f} min")
+    model.train()
+    before, begun, saved, logged, stretch = run.seconds, time.monotonic(), time.monotonic(), run.step, 0.0
+    for items in _batches(trainer, plan, run):
+        run.seconds = before + time.monotonic() - begun
+        progress = _progress(plan, run)
+        if progress >= 1.0:
+            break
+        for group in optimizer.param_groups:
+            group["lr"] = plan.lr * max(slope(progress, plan.warmup), 1e-3)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=plan.bf16):
+            loss = trainer.loss(model, items)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(list(named.values()), plan.clip)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        run.step, run.batch, run.examples = run.step + 1, run.batch + 1, run.examples + len(items)
+        decay = min(plan.average, run.step / (run.step + 10))  # the first steps are soon forgotten
+        for name, mean in averages.items():
+            mean.lerp_(named[name].detach(), 1 - decay)
+        stretch += float(loss.detach())
+        if run.step % plan.log_steps == 0:
+            mean = stretch / (run.step - logged)
+            run.losses.append(round(mean, 4))
+            log(f"step {run.step} epoch {run.epoch} loss {mean:.3f} min {run.seconds / 60:.1f} done {progress:.1%}")
+            logged, stretch = run.step, 0.0
+        if time.monotonic() - saved > plan.save_minutes * 60:
+            save_checkpoint(folder, run, named, optimizer, averages)
+            saved = time.monotonic()
+    run.seconds = before + time.monotonic() - begun
+    save_checkpoint(folder, run, named, optimizer, averages)
+    with torch.no_grad():
+        for name, mean in averages.items():
+            named[name].copy_(mean)
+    model.eval()
+    return run
+
+
+def _progress(plan: Plan, run: Run) -> float:
+    by_steps = run.step / plan.steps if plan.steps > 0 else 0.0
+    by_time = run.seconds / (plan.minutes * 60) if plan.minutes > 0 else 0.0
+    return max(by_steps, by_time)
+
+
+def _batches(trainer: Trainer[T], plan: Plan, run: Run) -> Iterator[list[T]]:
+    """Batches epoch after epoch; a resumed run skips what it has seen, because each epoch has its own seed."""
+    while True:
+        rng = np.random.default_rng([plan.seed, run.epoch])
+        examples = trainer.examples(rng, run.epoch)
+        if not examples:
+            raise ValueError("no examples to train on")
+        order = buckets([trainer.length(e) for e in examples], plan.batch, rng)
+        for indices in order[run.batch :]:
+            yield [examples[i] for i in indices]
+        run.epoch, run.batch = run.epoch + 1, 0
+
+
+def save_checkpoint(
+    folder: Path,
+    run: Run,
+    named: dict[str, torch.nn.Parameter],
+    optimizer: torch.optim.Optimizer,
+    averages: Averages | None = None,
+) -> None:
+    """Write trained tensors, optimizer moments and position; the old checkpoint stays whole until the new one is."""
+    from safetensors.torch import save_file
+
+    tensors = {f"model.{name}": p.detach().contiguous() for name, p in named.items()}
+    for name, p in named.items():
+        for key, value in optimizer.state.get(p, {}).items():
+            tensors[f"{key}.{name}"] = value.detach().contiguous()
+    tensors |= {f"average.{name}": mean for name, mean in (averages or {}).items()}
+    save_file(tensors, folder / "checkpoint.tmp", metadata={"run": json.dumps(asdict(run))})
+    (folder / "checkpoint.tmp").replace(folder / "checkpoint.safetensors")
+    (folder / "checkpoint.json").write_text(json.dumps(asdict(run)) + "\n")
+
+
+def load_checkpoint(
+    folder: Path,
+    named: dict[str, torch.nn.Parameter],
+    optimizer: torch.optim.Optimizer | None = None,
+    averages: Averages | None = None,
+) -> Run:
+    """Put a checkpoint's tensors back into the model (and the optimizer, to train on) and tell where it stood."""
+    import torch
+    from safetensors import safe_open
+
+    if not (folder / "checkpoint.safetensors").exists():
+        raise UsageError(f"{folder}: holds no checkpoint")
+    with safe_open(folder / "checkpoint.safetensors", framework="pt") as stored, torch.no_grad():
+        run = Run(**json.loads(stored.metadata()["run"]))
+        keys = set(stored.keys())
+        for name, p in named.items():
+            p.copy_(stored.get_tensor(f"model.{name}"))
+            if optimizer is not None and f"exp_avg.{name}" in keys:
+                optimizer.state[p] = {
+                    key: stored.get_tensor(f"{key}.{name}") for key in ("step", "exp_avg", "exp_avg_sq")
+                }
+        for name, mean in (averages or {}).items():
+            mean.copy_(stored.get_tensor(f"average.{name}" if f"average.{name}" in keys else f"model.{name}"))
+    return run
+
+
+def freeze(model: torch.nn.Module, *endings: str) -> None:
+    """Keep parameters whose names end so as they are: they are not trained and need not be shipped."""
+    for name, p in model.named_parameters():
+        if name.endswith(endings):
+            p.requires_grad_(False)
+
+
+FROZEN = ("word_embeddings.weight", "position_embeddings.weight")
+"""The encoder's lookup tables: half its size, left alone in all trainings."""
+
+
+def write_card(folder: Path, facts: dict[str, Any]) -> None:
+    """Write what a model is made of, for people (card.md) and programs (card.json)."""
+    rounded = {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in facts.items()}
+    (folder / "card.json").write_text(json.dumps(rounded, indent=1, ensure_ascii=False) + "\n")
+    lines = [f"# {rounded.get('name', folder.name)}", ""]
+    for key, value in rounded.items():
+        if key != "name":
+            shown = ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else value
+            lines.append(f"- **{key}**: {shown}")
+    (folder / "card.md").write_text("\n".join(lines) + "\n")

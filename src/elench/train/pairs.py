@@ -1,0 +1,188 @@
+"""Train a classifier of texts or pairs of texts on MiniLM: what `support`, `equivalent` and `wellformed` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from elench.models.base import ModelChoice
+from elench.models.checkpoints import find, need
+from elench.models.shipped import save_shipped
+from elench.train.loop import FROZEN, Plan, Run, Trainer, fit, freeze, load_checkpoint, write_card
+from elench.train.options import train_options
+
+if TYPE_CHECKING:
+    import torch
+
+BASE = "all-minilm-l6-v2"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One or two texts and what is to be said of them: a class, or a number from 0 to 1."""
+
+    first: str
+    second: str
+    target: float
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A pair as token ids: [CLS] first [SEP] second [SEP]."""
+
+    ids: tuple[int, ...]
+    second: int
+    """Where the second text begins; the length where there is none."""
+    target: float
+
+
+class Encoder:
+    """Turns pairs into token ids, each text cut to its own limit."""
+
+    def __init__(self, tokenizer: Any, limits: tuple[int, int]) -> None:
+        self.tokenizer, self.limits = tokenizer, limits
+        self.cls, self.sep = tokenizer.cls_token_id, tokenizer.sep_token_id
+
+    def __call__(self, pairs: Sequence[Pair]) -> list[Encoded]:
+        firsts, seconds = (
+            self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+            for texts in ([p.first for p in pairs], [p.second for p in pairs])
+        )
+        made = []
+        for pair, a, b in zip(pairs, firsts, seconds, strict=True):
+            ids = [self.cls, *a[: self.limits[0]], self.sep]
+            begin = len(ids)
+            if pair.second:
+                ids += [*b[: self.limits[1]], self.sep]
+            made.append(Encoded(tuple(ids), begin, pair.target))
+        return made
+
+
+def new_classifier(base: Path, labels: int, seed: int, start: Path | None = None) -> tuple[Any, Any]:
+    """An untrained classifier on MiniLM (or on the body of a checkpoint in `start`), and its tokenizer."""
+    import torch
+    from transformers import AutoTokenizer, BertForSequenceClassification, logging
+
+    logging.set_verbosity_error()
+    torch.manual_seed(seed)
+    model = BertForSequenceClassification.from_pretrained(
+        base, num_labels=labels, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.05
+    )
+    freeze(model, *FROZEN)
+    if start is not None:
+        body = {n: p for n, p in model.named_parameters() if p.requires_grad and not n.startswith("classifier")}
+        load_checkpoint(start, body)
+    return model, AutoTokenizer.from_pretrained(base)
+
+
+def logits(model: Any, batch: Sequence[Encoded]) -> torch.Tensor:
+    """The classifier's raw output for a batch, padded to its longest."""
+    import torch
+
+    width = max(len(e.ids) for e in batch)
+    ids = torch.tensor([[*e.ids, *[0] * (width - len(e.ids))] for e in batch])
+    places = torch.arange(width)
+    lengths = torch.tensor([[len(e.ids)] for e in batch])
+    types = ((places >= torch.tensor([[e.second] for e in batch])) & (places < lengths)).long()
+    found: torch.Tensor = model(input_ids=ids, token_type_ids=types, attention_mask=(places < lengths).long()).logits
+    return found.float()
+
+
+def pair_loss(model: Any, batch: Sequence[Encoded]) -> torch.Tensor:
+    """Cross entropy of the class, or of the number where the classifier has one output."""
+    import torch
+
+    said = logits(model, batch)
+    if said.shape[1] == 1:
+        wanted = torch.tensor([e.target for e in batch])
+        loss: torch.Tensor = torch.nn.functional.binary_cross_entropy_with_logits(said[:, 0], wanted)
+        return loss
+    return torch.nn.functional.cross_entropy(said, torch.tensor([int(e.target) for e in batch]))
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a classifier is trained for: its outputs, its limits in tokens, and the pairs of each round."""
+
+    labels: int
+    limits: tuple[int, int]
+    draw: Callable[[np.random.Generator, int], Sequence[Pair]]
+    start: Path | None = None
+    """Folder of a checkpoint whose body it starts from, instead of the base encoder's."""
+
+
+def train_classifier(
+    task: Task, plan: Plan | None, out: Path, *, seed: int, resume: bool = False
+) -> tuple[Any, Encoder, Run, Path]:
+    """Train by the plan (None: take the last checkpoint): the model, its encoder, the run, the base's folder."""
+    need("torch", "transformers", "safetensors")
+    base = find(ModelChoice("encoder", BASE)).folder
+    model, tokenizer = new_classifier(base, task.labels, seed, task.start)
+    encoder = Encoder(tokenizer, task.limits)
+    if plan is None:
+        run = load_checkpoint(out, {n: p for n, p in model.named_parameters() if p.requires_grad})
+        model.eval()
+        return model, encoder, run, base
+    trainer = Trainer[Encoded](
+        model=model,
+        examples=lambda rng, epoch: encoder(task.draw(rng, epoch)),
+        length=lambda e: len(e.ids),
+        loss=pair_loss,
+    )
+    return model, encoder, fit(trainer, plan, out, resume=resume, log=lambda line: print(line, flush=True)), base
+
+
+def ship(
+    model: Any, base: Path, out: Path, run: Run, plan: Plan | None, settings: Mapping[str, Any], facts: dict[str, Any],
+    kind: str = "int8",
+) -> None:  # fmt: skip
+    """Store a trained classifier with its card: `facts` first, then how it was trained."""
+    size = save_shipped(model, out, base_name=BASE, base=base, settings=settings, kind=kind)
+    trained = {
+        "base": f"{BASE} (Apache-2.0), its word and position embeddings unchanged",
+        "steps": run.step, "minutes": round(run.seconds / 60, 1), "examples": run.examples,
+        "machine": "2-core CPU machine, no GPU", "bytes": size,
+    }  # fmt: skip
+    if plan is not None:
+        trained |= {"seed": plan.seed, "learning rate": plan.lr, "batch": plan.batch}
+    write_card(out, {**facts, **trained})
+
+
+def classifier_options(lr: float, batch: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The options of every classifier's trainer, with its own defaults."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in (
+            click.option("--pack", "pack_only", is_flag=True, help="Only test and store the last checkpoint."),
+            click.option("--batch", type=click.IntRange(1), default=batch, show_default=True),
+            click.option("--lr", type=click.FloatRange(0, min_open=True), default=lr, show_default=True),
+        ):
+            command = option(command)
+        return train_options(command)
+
+    return decorate
+
+
+def predict(model: Any, encoded: Sequence[Encoded], tokens: int = 3000) -> np.ndarray[Any, Any]:
+    """Probabilities (n × classes, or n × 1) of encoded pairs, in their order."""
+    import torch
+
+    order = sorted(range(len(encoded)), key=lambda i: len(encoded[i].ids))
+    found: list[Any] = [None] * len(encoded)
+    at = 0
+    with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
+        while at < len(order):
+            size = max(1, tokens // len(encoded[order[min(at + 24, len(order) - 1)]].ids))
+            batch = order[at : at + size]
+            said = logits(model, [encoded[i] for i in batch])
+            probabilities = said.sigmoid() if said.shape[1] == 1 else said.softmax(1)
+            for i, row in zip(batch, probabilities.numpy(), strict=True):
+                found[i] = row
+            at += size
+    return np.stack(found)

@@ -1,0 +1,375 @@
+"""Train the reader: which words of a text answer a question, and whether any do (`elench train reader`).
+
+MiniLM with a span head; the [CLS] position stands for "no answer". Besides answerable questions it sees unanswerable
+ones made by negative sampling (QuestEval §5.2): the question moved to another paragraph, to another paragraph of the
+same article, to a part of its own paragraph without the answer, or with a name or number changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from elench.errors import UsageError
+from elench.models.base import ModelChoice, load_model
+from elench.models.checkpoints import find, need
+from elench.models.shipped import save_shipped
+from elench.models.tokens import Tokens
+from elench.models.torch_networks import Network
+from elench.text.cloze import cloze_question
+from elench.train.changes import changed
+from elench.train.examples import Example, read_examples, read_jsonl, read_paragraphs, read_squad
+from elench.train.loop import FROZEN, Plan, Run, Trainer, fit, freeze, load_checkpoint, plan_of, write_card
+from elench.train.options import file_option, train_options
+
+if TYPE_CHECKING:
+    import torch
+
+BASE = "all-minilm-l6-v2"
+SHARDS = 8
+"""A round (the loop's epoch) is an eighth of the data: texts grow longer from round to round, up to ROUNDS."""
+ROUNDS = 8
+HELD_OUT = 6
+"""Articles of the SQuAD file kept back for a sanity check."""
+OTHERS = 3
+"""Of the tales every third question is used: training is best spent on encyclopaedic and web text."""
+NEGATIVES = {"elsewhere": 0.05, "article": 0.12, "window": 0.10, "changed": 0.16}
+"""Unanswerable examples per answerable one, by how they are made."""
+NEAR = 6
+"""Paragraphs of the same article from which the one nearest to the question is taken as a near miss."""
+CLOZE = 0.2
+"""Share of examples asked in the default asker's way: the answer's sentence with a question word in it, and up to half
+of its words left out, since the text that is read will say it in other words."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A question and a stretch of text as token ids; `start` and `end` are -1 if it holds no answer."""
+
+    question: tuple[int, ...]
+    text: tuple[int, ...]
+    start: int = -1
+    end: int = -1
+
+
+@dataclass(frozen=True)
+class Source:
+    """A whole example as token ids, before cropping."""
+
+    example: Example
+    question: tuple[int, ...]
+    text: tuple[int, ...]
+    start: int
+    end: int
+    breaks: tuple[int, ...]
+    """Token positions where sentences begin."""
+
+
+FILES = (
+    "squad11_train.jsonl.gz",
+    "squadshifts_new_wiki.jsonl.gz",
+    "squadshifts_reddit.jsonl.gz",
+    "squadshifts_amazon.jsonl.gz",
+)
+
+
+def corpora(data: Path, more: Sequence[Path] = ()) -> tuple[list[Example], list[Example]]:
+    """What the reader may be trained on, and a small part kept back. `more`: files such as `augment` writes."""
+    squad = read_paragraphs(data / FILES[0])
+    kept = sorted({e.group for e in squad})[:HELD_OUT]
+    shifts = [e for name in FILES[1:] for e in read_paragraphs(data / name)]
+    tales = [e for e in read_jsonl(data / "fairytaleqa_train.jsonl", kind="explicit") if e.start >= 0]
+    article = {e.context: e.group for e in sorted(squad, key=lambda e: e.group in kept)}
+    given = [replace(e, group=article.get(e.context, e.group)) for file in more for e in read_examples(file)]
+    asked = [e for e in [*squad, *shifts, *given] if e.start >= 0 and e.group not in kept]
+    return asked + tales[::OTHERS], [e for e in squad if e.group in kept]
+
+
+def tokenised(examples: list[Example], tokenizer: Any) -> list[Source]:
+    """Token ids and answer positions of examples; those whose answer does not fall on tokens are left out."""
+    texts = list(dict.fromkeys(e.context for e in examples))
+    coded = tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True)
+    known = {text: (coded["input_ids"][i], coded["offset_mapping"][i]) for i, text in enumerate(texts)}
+    questions = tokenizer([e.question for e in examples], add_special_tokens=False)["input_ids"]
+    stops = set(tokenizer.convert_tokens_to_ids([".", "!", "?"]))
+    sources = []
+    for example, question in zip(examples, questions, strict=True):
+        ids, places = known[example.context]
+        inside = [i for i, (a, b) in enumerate(places) if a < example.end and b > example.start]
+        if not inside:
+            continue
+        breaks = (0, *(i + 1 for i, token in enumerate(ids) if token in stops))
+        sources.append(Source(example, tuple(question[:48]), tuple(ids), inside[0], inside[-1], breaks))
+    return sources
+
+
+def crop(source: Source, size: int, rng: np.random.Generator) -> Piece:
+    """The example on a random window of about `size` tokens around its answer, begun at a sentence where possible."""
+    n, length = len(source.text), source.end - source.start + 1
+    size = max(size, length + 16)
+    if n <= size:
+        return Piece(source.question, source.text, source.start, source.end)
+    margin = min(16, (size - length) // 2)
+    left = int(rng.integers(margin, max(margin + 1, size - length - margin + 1)))
+    begin = min(max(0, source.start - left), n - size)
+    begin = max((b for b in source.breaks if begin - 20 <= b <= begin), default=begin)
+    text = source.text[begin : max(begin + size, source.end + 1)]
+    return Piece(source.question, text, source.start - begin, source.end - begin)
+
+
+def stretch(text: tuple[int, ...], breaks: tuple[int, ...], size: int, rng: np.random.Generator) -> tuple[int, ...]:
+    """Any window of about `size` tokens of a text."""
+    starts = [b for b in breaks if b <= len(text) - size] or [0]
+    begin = starts[int(rng.integers(len(starts)))]
+    return text[begin : begin + size]
+
+
+def contains(text: tuple[int, ...], part: tuple[int, ...]) -> bool:
+    """Does this sequence of tokens occur in the text?"""
+    return any(text[i : i + len(part)] == part for i in range(len(text) - len(part) + 1))
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """Gives each epoch its examples: cropped texts that grow longer, and freshly sampled negatives."""
+
+    sources: list[Source]
+    tokenizer: Any
+    negatives: bool = True
+
+    def sizes(self, epoch: int) -> tuple[int, int]:
+        """Shortest and longest window of a round, in tokens."""
+        grown = min(epoch / ROUNDS, 1.0)
+        return round(40 + 60 * grown), round(84 + 140 * grown)
+
+    def __call__(self, rng: np.random.Generator, epoch: int) -> list[Piece]:
+        low, high = self.sizes(epoch)
+        chosen = self.sources[epoch % SHARDS :: SHARDS]
+        pieces = [self.asked(s, crop(s, int(rng.integers(low, high)), rng), rng) for s in chosen]
+        if not self.negatives:
+            return pieces
+        groups: dict[str, list[Source]] = defaultdict(list)
+        for s in self.sources:
+            groups[s.example.group].append(s)
+        for kind, share in NEGATIVES.items():
+            for i in rng.choice(len(chosen), round(share * len(chosen)), replace=False):
+                piece = self.negative(kind, chosen[i], groups, int(rng.integers(low, high)), rng)
+                if piece is not None:
+                    pieces.append(piece if kind == "changed" else self.asked(chosen[i], piece, rng))
+        return pieces
+
+    def asked(self, source: Source, piece: Piece, rng: np.random.Generator) -> Piece:
+        """The piece as it is, or now and then with a cloze question."""
+        if rng.random() >= CLOZE:
+            return piece
+        example, left_out = source.example, rng.uniform(0, 0.5)
+        words = cloze_question(example.context, example.answers[0], example.start).split()
+        kept = [word for word in words if rng.random() >= left_out] or words
+        ids = self.tokenizer(" ".join(kept), add_special_tokens=False)["input_ids"][:64]
+        return replace(piece, question=tuple(ids))
+
+    def negative(
+        self, kind: str, source: Source, groups: dict[str, list[Source]], size: int, rng: np.random.Generator
+    ) -> Piece | None:
+        """The source's question made unanswerable, or None if this one does not lend itself to it."""
+        answer = source.text[source.start : source.end + 1]
+        if kind == "changed":
+            question = changed(source.example, rng)
+            if question is None:
+                return None
+            ids = self.tokenizer(question, add_special_tokens=False)["input_ids"][:48]
+            return replace(crop(source, size, rng), question=tuple(ids), start=-1, end=-1)
+        pool = {"elsewhere": self.sources, "article": groups[source.example.group], "window": [source]}[kind]
+        others = [pool[int(i)] for i in rng.integers(len(pool), size=NEAR if kind == "article" else 1)]
+        others = [o for o in others if kind == "window" or o.text != source.text]
+        if not others:
+            return None
+        asked = set(source.question)
+        other = max(others, key=lambda o: len(asked & set(o.text)))
+        text = stretch(other.text, other.breaks, size, rng)
+        return None if contains(text, answer) else Piece(source.question, text)
+
+
+def collate(pieces: list[Piece], cls: int, sep: int) -> dict[str, torch.Tensor]:
+    """Padded tensors of a batch: [CLS] question [SEP] text [SEP]; `allowed` marks [CLS] and the text."""
+    import torch
+
+    width = max(len(p.question) + len(p.text) + 3 for p in pieces)
+    shape = (len(pieces), width)
+    ids, types = torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.long)
+    attention, allowed = torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.bool)
+    start, end = torch.zeros(len(pieces), dtype=torch.long), torch.zeros(len(pieces), dtype=torch.long)
+    for row, p in enumerate(pieces):
+        begin = len(p.question) + 2
+        stop = begin + len(p.text)
+        ids[row, : stop + 1] = torch.tensor([cls, *p.question, sep, *p.text, sep])
+        types[row, begin : stop + 1] = 1
+        attention[row, : stop + 1] = 1
+        allowed[row, 0] = True
+        allowed[row, begin:stop] = True
+        if p.start >= 0:
+            start[row], end[row] = begin + p.start, begin + p.end
+    return {
+        "input_ids": ids,
+        "token_type_ids": types,
+        "attention_mask": attention,
+        "allowed": allowed,
+        "start": start,
+        "end": end,
+    }
+
+
+def span_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    """Mean cross entropy of the right first and last token."""
+    import torch
+
+    inputs = {k: batch[k] for k in ("input_ids", "token_type_ids", "attention_mask")}
+    out = model(**inputs)
+    shut = ~batch["allowed"]
+    first, last = (logits.float().masked_fill(shut, -1e4) for logits in (out.start_logits, out.end_logits))
+    loss: torch.Tensor = torch.nn.functional.cross_entropy(first, batch["start"])
+    return (loss + torch.nn.functional.cross_entropy(last, batch["end"])) / 2
+
+
+def new_reader(base: Path, seed: int) -> tuple[Any, Any]:
+    """The untrained reader on a base encoder, and its tokenizer."""
+    import torch
+    from transformers import AutoModelForQuestionAnswering, AutoTokenizer, logging
+
+    logging.set_verbosity_error()
+    torch.manual_seed(seed)
+    model = AutoModelForQuestionAnswering.from_pretrained(
+        base, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.05
+    )
+    freeze(model, *FROZEN)
+    return model, AutoTokenizer.from_pretrained(base)
+
+
+def train(
+    data: Path, base: Path, out: Path, plan: Plan, *, negatives: bool = True, more: Sequence[Path] = (),
+    resume: bool = False,
+) -> tuple[Any, Any, Run]:  # fmt: skip
+    """Fine-tune the reader from a base encoder; checkpoints go to `out`."""
+    model, tokenizer = new_reader(base, plan.seed)
+    examples, _ = corpora(data, more)
+    sources = tokenised(examples, tokenizer)
+    order = np.random.default_rng(plan.seed).permutation(len(sources))
+    lesson = Lesson([sources[i] for i in order], tokenizer, negatives)
+    cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
+    trainer = Trainer[Piece](
+        model=model,
+        examples=lesson,
+        length=lambda p: len(p.question) + len(p.text),
+        loss=lambda m, pieces: span_loss(m, collate(pieces, cls, sep)),
+    )
+    run = fit(trainer, plan, out, resume=resume, log=lambda line: print(line, flush=True))
+    return model, tokenizer, run
+
+
+def pack(model: Any, base: Path, out: Path, facts: dict[str, Any]) -> None:
+    """Store the trained reader with its card."""
+    size = save_shipped(model, out, base_name=BASE, base=base)
+    write_card(
+        out,
+        {
+            "name": "elench reader",
+            "task": "extractive question answering with an unanswerable option, English",
+            "base": f"{BASE} (Apache-2.0), its word and position embeddings unchanged",
+            "data": "SQuAD v1.1 train without the paragraphs of any rated file (84,534 questions, CC BY-SA 4.0), "
+            "SquadShifts new_wiki, reddit and amazon (27,000 questions, no licence stated), every third explicit "
+            "question of FairytaleQA (Apache-2.0)",
+            "cloze questions": f"{CLOZE:g} of the examples",
+            **facts,
+            "bytes": size,
+            "licence": "CC BY-SA 4.0 (from the training data)",
+        },
+    )
+
+
+UNANSWERABLE = "squad2_cs224n_dev.json"
+
+
+def _show_reliability(model: Any, examples: list[Example], out: Path | None, card: dict[str, Any]) -> None:
+    """Print how far the probability of "answerable" can be believed, and note it in the card."""
+    from elench.train.reader_scores import answerability_curve, calibration_error
+
+    curve = answerability_curve(model, examples)
+    error = calibration_error(curve)
+    click.echo(f"\nReliability on {UNANSWERABLE}, calibration error {error:.3f}\n")
+    click.echo("| P(answerable) | answerable | n |\n|---|---|---|")
+    for said, true, n in curve:
+        click.echo(f"| {said:.3f} | {true:.3f} | {n} |")
+    if out and card:
+        told = "; ".join(f"{said:.2f} → {true:.2f} (n {n})" for said, true, n in curve)
+        write_card(out, {**card, f"reliability on {UNANSWERABLE}": told, "calibration error": round(error, 3)})
+
+
+@click.command()
+@train_options
+@click.option(
+    "--base", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Folder of the base encoder."
+)
+@click.option("--lr", type=click.FloatRange(0, min_open=True), default=2.5e-4, show_default=True)
+@click.option("--batch", type=click.IntRange(1), default=32, show_default=True)
+@click.option("--negatives/--no-negatives", default=True, help="Negative sampling (QuestEval §5.2).")
+@file_option
+@click.option(
+    "--pack", "pack_only", is_flag=True, help="Only store the last checkpoint as a model, without training on."
+)
+@click.option(
+    "--evaluate", "evaluate", is_flag=True, help="Only print how good the reader in --out (or the shipped) is."
+)
+@click.option("--most", type=click.IntRange(0), default=0, help="Evaluate on at most so many questions of each file.")
+def command(
+    data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, base: Path | None,
+    lr: float, batch: int, negatives: bool, more: tuple[Path, ...], pack_only: bool, evaluate: bool, most: int,
+) -> None:  # fmt: skip
+    """Train the reader, or say how good it is (--evaluate)."""
+    need("torch", "transformers", "safetensors")
+    import torch
+
+    from elench.models import reader
+    from elench.train.reader_scores import HEADER, score_file, score_files, some, table_line
+
+    torch.set_num_threads(threads)
+    if evaluate:
+        model = load_model(ModelChoice("reader", str(out) if out else None))
+        click.echo(HEADER)
+        card = json.loads((out / "card.json").read_text()) if out and (out / "card.json").exists() else {}
+        for file, row in score_files(model, data, most):
+            click.echo(table_line(file, row))
+            if out and card:
+                write_card(out, card := {**card, file: {key: round(value, 3) for key, value in row.items()}})
+        _show_reliability(model, some(read_squad(data / UNANSWERABLE), most), out, card)
+        return
+    if out is None:
+        raise UsageError("--out names the folder for checkpoints and the model")
+    base = base or find(ModelChoice("encoder", BASE)).folder
+    plan = plan_of(minutes, steps, lr, batch, seed, threads, pack_only)
+    if plan is None:
+        network, tokenizer = new_reader(base, seed)
+        run = load_checkpoint(out, {n: p for n, p in network.named_parameters() if p.requires_grad})
+        network.eval()
+    else:
+        network, tokenizer, run = train(data, base, out, plan, negatives=negatives, more=more, resume=resume)
+    tokens = Tokens.from_transformers(tokenizer)
+    held = score_file(reader.SpanReader(Network(network, tokens), tokens), some(corpora(data)[1], most or 100))
+    shown = {k: round(held[k], 3) for k in ("n", "em", "f1", "auc")}
+    facts = {"steps": run.step, "minutes": round(run.seconds / 60, 1), "examples": run.examples, "seed": seed}
+    shares = ", ".join(f"{kind} {share:g}" for kind, share in NEGATIVES.items())
+    how = {
+        "negatives": f"{shares} per answerable one" if negatives else "none",
+        "questions of other files": sum(len(read_examples(file)) for file in more),
+        "learning rate": lr,
+        "batch": batch,
+        "machine": "2-core CPU machine, no GPU",
+    }
+    pack(network, base, out, {**facts, **how, "kept-back articles": shown})
+    click.echo(f"{out}: {run.step} steps, {run.seconds / 60:.1f} min; kept-back articles: {shown}")

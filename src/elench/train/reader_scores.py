@@ -1,0 +1,125 @@
+"""How good a reader is: exact match, F1 and answerability on question-answering files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from elench.models.base import Model
+from elench.requests import Read, Reading
+from elench.text.answers import exact, f1
+from elench.train.examples import Example, read_squad
+
+
+def read_all(model: Model, requests: Sequence[Read]) -> list[Reading]:
+    """Readings of all requests, batched by the model's own rule."""
+    unique = list(dict.fromkeys(requests))
+    known: dict[Read, Reading] = {}
+    for group in model.batches(unique):
+        batch = [unique[i] for i in group]
+        known.update(zip(batch, model.answer(batch), strict=True))
+    return [known[r] for r in requests]
+
+
+def auc(positive: Iterable[float], negative: Iterable[float]) -> float:
+    """Probability that a positive case is ranked above a negative one; ties count half."""
+    from scipy.stats import rankdata
+
+    high, low = list(positive), list(negative)
+    ranks = rankdata([*high, *low])
+    return float((ranks[: len(high)].sum() - len(high) * (len(high) + 1) / 2) / (len(high) * len(low)))
+
+
+def best_score(said: str, golds: Sequence[str]) -> tuple[float, float]:
+    """(exact match, F1) against the nearest gold answer; without gold answers the right answer is none."""
+    wanted = golds or ("",)
+    return max(float(exact(said, g)) for g in wanted), max(f1(said, g) for g in wanted)
+
+
+def shuffled(examples: Sequence[Example], seed: int) -> list[Example]:
+    """Each question on a paragraph of another article, drawn by the seed."""
+    rng = np.random.default_rng(seed)
+    moved = []
+    for e in examples:
+        while (other := examples[int(rng.integers(len(examples)))]).group == e.group:
+            pass
+        moved.append(Example(e.id, other.context, e.question, (), -1, other.group))
+    return moved
+
+
+def score_file(model: Model, examples: Sequence[Example], seed: int = 7) -> dict[str, float]:
+    """EM and F1 on answerable questions (forced answer), on all (may decline), and answerability AUC.
+
+    The AUC compares answerable questions with the file's own unanswerable ones; if it has none, with the same
+    questions on a paragraph of another article.
+    """
+    readings = read_all(model, [Read(e.question, e.context) for e in examples])
+    has = [bool(e.answers) for e in examples]
+    forced = [best_score(r.best, e.answers) for r, e in zip(readings, examples, strict=True) if e.answers]
+    free = [best_score(r.answer, e.answers) for r, e in zip(readings, examples, strict=True)]
+    without = [r for r, h in zip(readings, has, strict=True) if not h]
+    if not without:
+        without = read_all(model, [Read(e.question, e.context) for e in shuffled(examples, seed)])
+    return {
+        "n": len(examples),
+        "answerable": sum(has),
+        "em": 100 * float(np.mean([x for x, _ in forced])),
+        "f1": 100 * float(np.mean([x for _, x in forced])),
+        "em_free": 100 * float(np.mean([x for x, _ in free])),
+        "f1_free": 100 * float(np.mean([x for _, x in free])),
+        "auc": auc(
+            [1 - r.unanswerable for r, h in zip(readings, has, strict=True) if h], [1 - r.unanswerable for r in without]
+        ),
+    }
+
+
+BINS = 10
+
+
+def reliability(chances: Sequence[float], happened: Sequence[bool]) -> list[tuple[float, float, int]]:
+    """The reliability curve: for each tenth of the probabilities their mean, how often it happened, and the n."""
+    where = np.minimum((np.asarray(chances) * BINS).astype(int), BINS - 1)
+    curve = []
+    for k in range(BINS):
+        inside = [i for i in range(len(chances)) if where[i] == k]
+        if inside:
+            said, true = np.mean([chances[i] for i in inside]), np.mean([happened[i] for i in inside])
+            curve.append((round(float(said), 3), round(float(true), 3), len(inside)))
+    return curve
+
+
+def calibration_error(curve: Sequence[tuple[float, float, int]]) -> float:
+    """Expected calibration error: the mean distance of a reliability curve from the diagonal, weighted by n."""
+    return sum(abs(said - true) * n for said, true, n in curve) / sum(n for *_, n in curve)
+
+
+def answerability_curve(model: Model, examples: Sequence[Example]) -> list[tuple[float, float, int]]:
+    """How often questions are answerable that the reader calls answerable with a given probability."""
+    readings = read_all(model, [Read(e.question, e.context) for e in examples])
+    return reliability([1 - r.unanswerable for r in readings], [bool(e.answers) for e in examples])
+
+
+HEADER = (
+    "| file | n | answerable | EM | F1 | EM, may decline | F1, may decline | AUC | against |\n"
+    "|---|---|---|---|---|---|---|---|---|"
+)
+
+
+def table_line(name: str, row: dict[str, float]) -> str:
+    """The figures of one file as a line of Markdown under HEADER."""
+    against = "other articles' paragraphs" if row["answerable"] == row["n"] else "its unanswerable questions"
+    figures = " | ".join(f"{row[key]:.1f}" for key in ("em", "f1", "em_free", "f1_free"))
+    return f"| {name} | {row['n']:.0f} | {row['answerable']:.0f} | {figures} | {row['auc']:.3f} | {against} |"
+
+
+def some(items: list[Example], most: int) -> list[Example]:
+    """At most `most` examples, evenly taken (0: all)."""
+    return items[:: -(-len(items) // most)] if most else items
+
+
+def score_files(model: Model, data: Path, most: int = 0) -> Iterator[tuple[str, dict[str, float]]]:
+    """File by file, on the part of SQuAD that no model of elench is trained on."""
+    for name in ("xquad_en.json", "squad2_cs224n_dev.json"):
+        yield name, score_file(model, some(read_squad(data / name), most))

@@ -1,1 +1,0 @@
-"""Judging the judges: how well metrics follow people, and how sure that is."""

@@ -1,1 +1,0 @@
-"""How quaestor's own small models were made: `quaestor train NAME` runs `quaestor.train.NAME`."""

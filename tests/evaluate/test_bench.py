@@ -1,0 +1,95 @@
+"""`elench bench`: one JSON over all rated files, resumed, with pages made from it."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from elench.cli import cli
+from elench.errors import UsageError
+from elench.evaluate.bench import sampled
+from elench.evaluate.judgements import from_records
+from elench.records.record import Record
+from tests.evaluate.rated import rated_records, write
+
+
+def bench(*arguments):
+    ran = CliRunner().invoke(cli, ["bench", *map(str, arguments)], catch_exceptions=False, standalone_mode=False)
+    return ran.output
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bench")
+    data = folder / "data"
+    data.mkdir()
+    rows = rated_records(120, 30)
+    for row in rows:
+        row["peers"] = {"theirs": row["human"]["good"] * 2}
+    write(data / "answers.jsonl", rows)
+    (data / "unrated.jsonl").write_text('{"id": "x", "answer": "y"}\n')
+    output = bench("--data", data, "-o", folder / "bench.json", "-m", "f1,length,qags", "--docs", folder / "docs")
+    return folder, data, output
+
+
+def entries(folder, name="bench.json"):
+    return {(e["metric"], e["dimension"]): e for e in json.loads((folder / name).read_text())["entries"]}
+
+
+def test_every_figure_says_what_it_is(made):
+    folder, data, _ = made
+    found = entries(folder)
+    rows = [json.loads(line) for line in (data / "answers.jsonl").read_text().splitlines()]
+    length = [len(r["answer"].split()) for r in rows]
+    one = found["length", "long"]
+    assert one["r"] == pytest.approx(np.corrcoef(length, [r["human"]["long"] for r in rows])[0, 1])
+    assert one["n"] == 120 and one["low"] < one["r"] < one["high"]
+    assert one["signature"].startswith("length") and one["seconds_per_record"] > 0
+    assert found["theirs", "good"]["kind"] == "peer" and found["theirs", "good"]["r"] == pytest.approx(1.0)
+    assert not any(metric == "qags" for metric, _ in found)  # it judges summaries
+
+
+def test_what_is_measured_is_not_measured_again(made):
+    folder, data, _ = made
+    before = (folder / "bench.json").read_text()
+    bench("--data", data, "-o", folder / "bench.json", "-m", "f1,length")
+    assert json.loads(before)["entries"] == json.loads((folder / "bench.json").read_text())["entries"]
+
+
+def test_pages_and_stale_marks(made):
+    folder, data, _ = made
+    page = (folder / "docs/which-metric-for-answers.md").read_text()
+    assert "theirs (peer)" in page and "stale)" not in page and "n" in page
+    assert (folder / "docs/which-metric-for-answers.svg").read_text().startswith("<svg xmlns=")
+    content = json.loads((folder / "bench.json").read_text())
+    for entry in content["entries"]:
+        if entry["metric"] == "f1":
+            entry["signature"] = "f1 | elench 0.0.1"
+    (folder / "old.json").write_text(json.dumps(content))
+    output = bench("--data", data, "-o", folder / "old.json", "-m", "length", "--docs", folder / "docs2")
+    assert "stale: f1" in output
+    assert "f1 (stale)" in (folder / "docs2/which-metric-for-answers.md").read_text()
+
+
+def test_a_budget_leaves_a_list_of_what_was_not_run(made):
+    folder, data, _ = made
+    bench("--data", data, "-o", folder / "short.json", "-m", "f1,rouge-l", "--budget", "0.000001")
+    content = json.loads((folder / "short.json").read_text())
+    assert content["not_run"] == ["answers f1", "answers rouge-l"] and content["budget_minutes"] > 0
+
+
+def test_a_sample_keeps_groups_whole():
+    table = from_records([Record.from_object(r) for r in rated_records(100, 20)])
+    part = sampled(table, 33)
+    assert 0 < len(part.records) <= 33
+    kept = {r.group for r in part.records}
+    assert sum(r.group in kept for r in table.records) == len(part.records)
+
+
+def test_a_folder_without_ratings_is_refused(tmp_path):
+    with pytest.raises(UsageError, match=r"no \.jsonl file in it has"):
+        bench("--data", tmp_path, "-o", tmp_path / "b.json")
+    (tmp_path / "b.json").write_text("{}")
+    with pytest.raises(UsageError, match="not a file of `elench bench`"):
+        bench("--data", tmp_path, "-o", tmp_path / "b.json")

@@ -1,0 +1,225 @@
+"""`elench calibrate` and the metric `profile:FILE#dimension`."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from statsmodels.api import OLS
+
+import elench
+from elench.cli import cli
+from elench.errors import UsageError
+from elench.evaluate.calibrate import more_ratings, noise
+from elench.evaluate.calibrate_fit import AT_100, Belief, Scale, _weights, fit, folds, unseen
+from elench.metrics import metric, split_specs
+from elench.testing import check_metric
+from tests.evaluate.rated import rated_records, write
+
+SPECS = "f1,rouge-l,length,em,bleu[n=1]"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """(folder, rated file, profile file, what the command printed)"""
+    folder = tmp_path_factory.mktemp("calibrate")
+    rated = write(folder / "rated.jsonl", rated_records())
+    out = folder / "profile.json"
+    result = CliRunner().invoke(cli, ["calibrate", str(rated), "-m", SPECS, "-o", str(out)], catch_exceptions=False)
+    assert result.exit_code == 0
+    return folder, rated, out, result.output
+
+
+def test_without_favoured_directions_it_is_ridge(monkeypatch):
+    """Equal to statsmodels' ridge at the same penalty when the favoured directions cost too much to be used."""
+    for name in ("EQUAL", "SINGLE"):
+        monkeypatch.setattr(f"elench.evaluate.calibrate_fit.{name}", 1e9)
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(64, 5))
+    y = x @ [1.0, -0.5, 0, 0, 0.2] + rng.normal(size=64)
+    x, y = x - x.mean(axis=0), y - y.mean()
+    theirs = OLS(y, x).fit_regularized(alpha=AT_100 * np.sqrt(100 / 64), L1_wt=0).params
+    assert np.allclose(_weights(x, y, Belief.none(5), Scale.of(x), 1.0), theirs, atol=1e-6)
+
+
+def test_few_ratings_lean_on_an_earlier_mix():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(2000, 12))
+    truth = np.array([1, 0.8, -0.6, 0.4] + [0] * 8)
+    y = x @ truth + 2 * rng.normal(size=2000)
+    known = Belief(np.zeros(12), truth[:, None])
+    few = list(range(25))
+    with_prior, alone = (fit(x[:25], y[:25], few, belief).predict(x[25:]) for belief in (known, Belief.none(12)))
+    assert np.corrcoef(with_prior, y[25:])[0, 1] > np.corrcoef(alone, y[25:])[0, 1] + 0.05
+
+
+def test_missing_scores_count_as_average():
+    scale = Scale.of(np.array([[1.0, np.nan], [3.0, 5.0], [np.nan, 7.0]]))
+    assert scale.mean.tolist() == [2.0, 6.0]
+    assert scale.z(np.array([[np.nan, 6.0], [3.0, 100.0]])).tolist() == [[0.0, 0.0], [1.0, 6.0]]
+
+
+def test_no_group_is_on_both_sides():
+    groups = [k % 7 for k in range(50)]
+    for train, test in folds(groups, 5, seed=3):
+        assert not {groups[k] for k in train} & {groups[k] for k in test}
+        assert len(train) + len(test) == 50
+
+
+def test_a_mix_beats_the_best_single_metric_when_two_metrics_carry_the_rating():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 6))
+    y = x[:, 0] + x[:, 1] + rng.normal(size=400)
+    found = unseen(x, y, list(range(400)))
+    mix, single = np.corrcoef(found.mix, y)[0, 1], np.corrcoef(found.single, y)[0, 1]
+    assert mix > 0.78  # sqrt(2/3) = .816 is the most that any predictor can reach
+    assert abs(single - 0.577) < 0.08  # sqrt(1/3)
+
+
+def test_few_ratings_draw_the_mix_to_the_single_metric():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1000, 8))
+    y = x[:, 2] + rng.normal(size=1000)
+    few = fit(x[:30], y[:30], list(range(30)))
+    assert few.single == 2
+    assert np.corrcoef(few.predict(x[30:]), y[30:])[0, 1] > 0.65  # the metric alone: sqrt(1/2) = .707
+
+
+def test_ratings_that_no_metric_explains_give_no_agreement():
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(300, 10)), rng.normal(size=300)
+    assert abs(np.corrcoef(unseen(x, y, list(range(300))).mix, y)[0, 1]) < 3 / np.sqrt(300)
+
+
+def test_noise_is_split_into_group_system_and_record():
+    rng = np.random.default_rng(2)
+    groups, systems = np.repeat(np.arange(300), 20), np.tile(np.arange(20), 300)
+    residuals = 0.5 * rng.normal(size=300)[groups] + 0.3 * rng.normal(size=20)[systems] + 0.8 * rng.normal(size=6000)
+    found = noise(residuals, groups.astype(str).tolist(), systems.astype(str).tolist())
+    assert found["group"] == pytest.approx(0.5, abs=0.05)
+    assert found["system"] == pytest.approx(0.3, abs=0.12)  # 20 systems only
+    assert found["record"] == pytest.approx(0.8, abs=0.02)
+
+
+def test_more_ratings_reads_the_gain_off_the_curve():
+    curve = [{"ratings": n, "r": 0.5 - 1 / n**0.5} for n in (25, 50, 100)]
+    assert more_ratings(curve, 100)["gain"] == pytest.approx(1 / 10 - 1 / 140**0.5)
+    assert more_ratings(curve[:2], 50) is None
+
+
+def test_the_command_writes_a_profile_and_prints_its_agreement(made):
+    _, _, out, printed = made
+    content = json.loads(out.read_text())
+    good = content["dimensions"]["good"]
+    assert good["full"]["r"] > 0.9 and good["n"] == 200 and good["groups"] == 40
+    assert good["full"]["ci95"][0] < good["full"]["r"] < good["full"]["ci95"][1]
+    assert content["dimensions"]["long"]["single"]["metric"] == "length"
+    assert [point["ratings"] for point in good["curve"]] == [25, 50, 100]
+    assert "good" in printed and f"{good['full']['r']:.3f}"[1:] in printed
+    assert good["cheap"]["ms"] <= good["full"]["ms"]
+    assert good["cheap"]["r"] >= 0.95 * good["full"]["r"]
+
+
+def test_a_profile_keeps_the_promises_of_every_metric(made):
+    from unittest import mock
+
+    from elench.metrics.profile import Profile
+
+    example = {"question": "What is it?", "answer": "a stone bridge", "references": ["the bridge"], "judge": "answer"}
+    with mock.patch.object(Profile, "example", example):
+        check_metric(f"profile:{made[2]}#good")
+
+
+def test_contributions_add_up_to_the_score(made):
+    _, rated, out, _ = made
+    result = elench.score(str(rated), [f"profile:{out}#good"])
+    outcome = next(o for o in result.outcomes)
+    (score,) = outcome.scores.values()
+    total = score.evidence["base"] + sum(one["adds"] for one in score.evidence["contributions"])
+    content = json.loads(out.read_text())["dimensions"]["good"]
+    assert score.value == pytest.approx(np.clip(total, *content["scale"]))
+    low, high = score.evidence["interval95"]
+    assert low <= score.value <= high
+
+
+def test_a_profile_works_in_score_meta_compare_and_report(made):
+    folder, rated, out, _ = made
+    scores, run = folder / "scores.jsonl", CliRunner()
+    for arguments in (
+        ["score", rated, "-m", f"profile:{out}", "-o", scores],
+        ["meta", rated, "--scores", scores],
+        ["compare", rated, "-m", f"profile:{out}#good", "--draws", "100"],
+        ["report", scores, "-o", folder / "report.html"],
+    ):
+        result = run.invoke(cli, [str(a) for a in arguments], catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+    meta = json.loads((folder / "scores.meta.json").read_text())
+    sha = json.loads(out.read_text())["sha256"]
+    assert f"#good@{sha[:12]}" in meta["signatures"][f"profile:{out}#good"]
+
+
+def test_a_profile_without_a_dimension_means_all_of_them(made):
+    out = made[2]
+    assert split_specs(f"f1,profile:{out}") == ["f1", f"profile:{out}#good", f"profile:{out}#long"]
+    pinned = metric(f"profile:{out}#good").spec(full=True)
+    assert metric(pinned) == metric(f"profile:{out}#good")
+
+
+def test_a_changed_profile_is_refused(made, tmp_path):
+    content = json.loads(made[2].read_text())
+    content["dimensions"]["good"]["base"] = 9.9
+    path = tmp_path / "edited.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(UsageError, match="does not match its sha256"):
+        metric(f"profile:{path}#good")
+    with pytest.raises(UsageError, match="now has the hash"):
+        metric(f"profile:{made[2]}#good@000000000000")
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("profile:nowhere.json#good", "no such profile"),
+        ("profile:{out}#better", "no dimension 'better'; there are: good, long"),
+        ("profile:{rated}#good", "cannot be read as a profile"),
+        ("profile:{out}#good[variant=tiny]", "full or cheap"),
+    ],
+)
+def test_wrong_profile_specs_say_what_is_wrong(made, spec, said):
+    with pytest.raises(UsageError, match=said):
+        metric(spec.format(out=made[2], rated=made[1]))
+
+
+def test_bad_input_ends_in_one_clear_line(tmp_path, made):
+    few = write(tmp_path / "few.jsonl", rated_records(12, 6))
+    with pytest.raises(UsageError, match="12 ratings, at least 20 are needed"):
+        _calibrate(few, tmp_path / "p.json", "f1")
+    one_group = write(tmp_path / "one.jsonl", [{**r, "group": "same"} for r in rated_records(60)])
+    with pytest.raises(UsageError, match="ratings of 1 groups"):
+        _calibrate(one_group, tmp_path / "p.json", "f1")
+    with pytest.raises(UsageError, match="cannot be part of a profile"):
+        _calibrate(made[1], tmp_path / "p.json", "cider")
+    assert not (tmp_path / "p.json").exists()
+
+
+def _calibrate(rated, out, specs):
+    CliRunner().invoke(
+        cli, ["calibrate", str(rated), "-m", specs, "-o", str(out)], catch_exceptions=False, standalone_mode=False
+    )
+
+
+def test_a_metric_that_hardly_varies_does_not_break_the_fit():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(30, 3))
+    x[:, 0] = 1.0
+    x[0, 0] = 1.0 + 1e-9
+    found = fit(x, x[:, 1] - x[:, 2], list(range(30)), Belief(np.array([1.0, 0.0, -1.0]), np.empty((3, 0))))
+    assert np.isfinite(found.weights).all() and np.abs(found.weights).max() < 10
+
+
+def test_a_weight_against_the_sense_of_a_metric_is_not_learned():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 2))
+    y = x[:, 0] - 0.3 * x[:, 1] + rng.normal(size=300)
+    kept = fit(x, y, list(range(300)), Belief(np.ones(2), np.empty((2, 0)))).weights
+    assert kept[0] > 0 and kept[1] == 0

@@ -1,0 +1,85 @@
+"""--calibrate and --rated: simulations of the user's own design, and what a difference buys."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from elench.cli import cli
+from elench.errors import UsageError
+from elench.evaluate.compare import compare
+from elench.evaluate.design_check import check_meta
+from elench.evaluate.worth import _slope
+from tests.evaluate.made import table
+
+WORDS = "the old boat lay near a red lamp and seven small birds sang about rain all night long".split()  # noqa: SIM905
+
+
+def answers(systems: dict[str, float], n: int, rated: bool, seed: int = 0) -> list[dict]:
+    """Answers that copy each reference word with a given probability; people see the share, with noise."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for i in range(n):
+        reference = list(rng.choice(WORDS, 12))
+        for system, keep in systems.items():
+            kept = rng.random(12) < keep
+            words = [w if k else "noise" for w, k in zip(reference, kept, strict=True)]
+            row = {"id": str(i), "system": system, "group": f"g{i // 2}", "judge": "answer", "question": "What?",
+                   "answer": " ".join(words), "references": [" ".join(reference)]}  # fmt: skip
+            if rated:
+                row["human"] = {"quality": float(np.clip(round(1 + 4 * kept.mean() + 0.7 * rng.normal()), 1, 5))}
+            rows.append(row)
+    return rows
+
+
+def test_the_tests_of_compare_keep_their_promise_on_the_users_file() -> None:
+    found = compare(answers({"a": 0.75, "b": 0.55}, 40, False), "f1", draws=200, calibrate=True)
+    checked = found.extra["calibration"][0]
+    assert checked["false_alarms"] <= 0.12 and checked["coverage"] >= 0.87 and checked["power"] > 0.5  # 200 runs
+    assert "On simulated files with this design" in found.render()
+
+
+def test_meta_is_checked_on_the_users_file() -> None:
+    checked = check_meta(table(items=30, systems=4), "segment", None, "pearson", 0.05, runs=40, draws=100)
+    assert len(checked) == 1 and checked[0].runs == 40
+    assert checked[0].false_alarms <= 0.2 and (checked[0].coverage or 0) >= 0.8
+
+
+def test_a_larger_difference_buys_more_agreement() -> None:
+    rated = answers({f"s{k}": 0.3 + 0.07 * k for k in range(8)}, 30, True)
+    small, large = (
+        compare(answers({"a": 0.5 + gap, "b": 0.5}, 40, False, 3), "f1", draws=200, rated=rated).extra["preferences"][0]
+        for gap in (0.02, 0.3)
+    )
+    assert 0.5 <= small["agree"] < large["agree"] <= 1 and large["agree"] > 0.9
+    assert small["low"] <= small["agree"] <= small["high"] and small["pairs"] == 28
+
+
+def test_the_logistic_slope_is_the_maximum_of_the_likelihood() -> None:
+    """P(agree) = 1 / (1 + e^(-2 x)) with the expected shares as outcomes has its maximum at 2."""
+    x = np.linspace(0, 3, 50)
+    assert _slope(x, 1 / (1 + np.exp(-2 * x))) == pytest.approx(2, abs=0.02)
+
+
+def test_ratings_are_saved_where_both_systems_are_partly_rated() -> None:
+    rows = answers({"a": 0.7, "b": 0.5}, 300, True, 1)
+    for row in rows:
+        if int(row["id"]) >= 40:
+            del row["human"]
+    found = compare(rows, "f1", draws=200, rated=rows)
+    powered = found.extra["powered"][0]
+    assert powered["rated"] == 40 and powered["saved"] >= 5 and powered["low"] < powered["difference"] < powered["high"]
+
+
+def test_rated_records_without_shared_items_are_refused(tmp_path: Path) -> None:
+    rows = answers({"a": 0.7, "b": 0.5}, 4, True)
+    with pytest.raises(UsageError, match="rated on the same 10 items"):
+        compare(rows, "f1", draws=200, rated=rows)
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in answers({"a": 0.7, "b": 0.5}, 20, True)))
+    done = CliRunner().invoke(cli, ["compare", str(path), "-m", "f1", "--rated", str(path), "--calibrate"])
+    assert done.exit_code == 0 and "people agree" in done.output and "false alarms" in done.output, done.output

@@ -1,0 +1,191 @@
+"""Files as people have them: encodings, delimiters, standard input, other column names."""
+
+import gzip
+import io
+import json
+import sys
+
+import pytest
+
+from elench.errors import UsageError
+from elench.metrics import metric
+from elench.records.encoding import encoding_of
+from elench.records.mapping import parse_map
+from elench.records.record import Record, read_records
+from elench.records.source import as_source
+
+ROWS = [
+    {"question": "Who sang?", "answer": "Änne Öz", "references": ["Änne"]},
+    {"question": "Who, then; danced?", "answer": 'the "tall" one', "references": ["nobody"]},
+]
+
+
+def as_csv(delimiter):
+    import csv
+
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, delimiter=delimiter)
+    writer.writerow(["question", "answer", "references"])
+    writer.writerows([row["question"], row["answer"], row["references"][0]] for row in ROWS)
+    return out.getvalue()
+
+
+def as_jsonl():
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS)
+
+
+def texts(path):
+    return [(r.question, r.answer, r.references) for r in read_records(path)]
+
+
+EXPECTED = [(row["question"], row["answer"], tuple(row["references"])) for row in ROWS]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("name", ["comma.csv", "semicolon.csv", "tab.csv", "tab.tsv", "bar.csv", "lines.jsonl"])
+def test_encodings_and_delimiters_are_recognised(tmp_path, name, encoding):
+    marks = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
+    text = as_jsonl() if name == "lines.jsonl" else as_csv(marks[name.split(".")[0]])
+    (tmp_path / name).write_bytes(text.encode(encoding))
+    assert texts(tmp_path / name) == EXPECTED
+
+
+def test_short_texts_are_not_taken_for_utf_16(tmp_path):
+    for text in ("a", "ab", "abc", "a,b", "\n", ""):
+        (tmp_path / "x").write_text(text)
+        assert encoding_of(tmp_path / "x") == "utf-8-sig", text
+
+
+def test_compressed_files_are_read_and_broken_ones_named(tmp_path):
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(as_jsonl().encode()))
+    assert texts(tmp_path / "a.jsonl.gz") == EXPECTED
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(as_jsonl().encode())[:-12])
+    with pytest.raises(UsageError, match=r"b\.jsonl\.gz: cannot be decompressed"):
+        texts(tmp_path / "b.jsonl.gz")
+
+
+def test_what_excel_writes_in_europe_is_read(tmp_path):
+    text = "sep=;\r\nid;answer;references;human.fluency\r\n1;ja;ja;3,5\r\n\r\n;;;\r\n2;nein;ja;4\r\n"
+    (tmp_path / "x.csv").write_bytes(text.encode("utf-8-sig"))
+    assert [(r.id, r.human, r.line) for r in read_records(tmp_path / "x.csv")] == [
+        ("1", {"fluency": 3.5}, 3),
+        ("2", {"fluency": 4.0}, 6),
+    ]
+
+
+def test_a_workbook_is_read(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (
+        ["ID", "Question", "Answer", "Reference"],
+        [1, "How many?", 42, "42"],
+        [None] * 4,
+        [2, "Who?", "I", "I"],
+    ):
+        book.active.append(row)
+    book.save(tmp_path / "x.xlsx")
+    found = list(read_records(tmp_path / "x.xlsx"))
+    assert [(r.id, r.answer, r.references) for r in found] == [("1", "42", ("42",)), ("2", "I", ("I",))]
+    (tmp_path / "y.xlsx").write_bytes(b"PK nothing")
+    with pytest.raises(UsageError, match=r"y\.xlsx: not an \.xlsx workbook"):
+        list(read_records(tmp_path / "y.xlsx"))
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"), [(as_jsonl(), EXPECTED), (as_csv(";"), EXPECTED), (json.dumps(ROWS), EXPECTED)]
+)
+def test_standard_input_may_be_any_text_format(monkeypatch, data, expected):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data.encode())))
+    source = as_source("-")
+    assert str(source) == "stdin"
+    assert texts(source) == expected and texts(source) == expected  # it is read more than once
+
+
+def test_numbers_name_things_and_passages_are_kept():
+    record = Record.from_object(
+        {"id": 7, "group": 3.0, "system": 1.5, "context": ["One.", {"title": "t", "text": "Two."}], "references": "r"}
+    )
+    assert (record.id, record.group, record.system) == ("7", "3", "1.5")
+    assert record.context == "One.\n\nTwo." and record.passages == ("One.", "Two.")
+    assert record.references == ("r",)
+    assert record.to_object()["context"] == ["One.", "Two."]
+
+
+def write(path, *rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_columns_are_mapped(tmp_path):
+    row = {
+        "qid": 5,
+        "pred": "Ann",
+        "gold": {"texts": ["Anne", "Ann"]},
+        "answer": "old",
+        "passage": "Ann sang.",
+        "more": 1,
+    }
+    path = write(tmp_path / "x.jsonl", row)
+    mapping = parse_map("id=qid, answer=pred,references=gold.texts,context=passage")
+    (record,) = read_records(as_source(path, mapping))
+    assert (record.id, record.answer, record.references, record.context) == ("5", "Ann", ("Anne", "Ann"), "Ann sang.")
+    assert record.extra["more"] == 1 and "pred" not in record.extra
+    (swapped,) = read_records(as_source(path, parse_map("answer=pred,references=answer")))
+    assert (swapped.answer, swapped.references) == ("Ann", ("old",))
+
+
+def test_several_columns_may_hold_the_references(tmp_path):
+    (tmp_path / "x.csv").write_text("answer,ref1,ref2\na,b,c\na,b,\n")
+    first, second = read_records(as_source(tmp_path / "x.csv", parse_map("references=ref1+ref2")))
+    assert (first.references, second.references) == (("b", "c"), ("b",))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("answer", "write FIELD=COLUMN"),
+        ("prediction=answer", "did you mean answer=prediction?"),
+        ("answr=x", "did you mean answer?"),
+        ("answer=x,answer=y", "given twice"),
+    ],
+)
+def test_a_bad_map_says_what_to_type(text, said):
+    with pytest.raises(UsageError, match=said.replace("?", r"\?")):
+        parse_map(text)
+
+
+def test_a_mapped_column_must_exist(tmp_path):
+    path = write(tmp_path / "x.jsonl", {"prediction": "a", "gold": "b"})
+    with pytest.raises(UsageError, match=r"fields found: prediction, gold; did you mean answer=prediction\?"):
+        as_source(path, {"answer": "predicton"})
+
+
+@pytest.mark.parametrize(
+    ("row", "typed"),
+    [
+        ({"prediction": "a", "reference": "b", "passage": "c"}, "--map answer=prediction,context=passage"),
+        ({"pred": "a", "gold": "b"}, "--map answer=pred,references=gold"),
+        (
+            {"Query": "q", "Model Answer": "a", "Ground truth": "b"},
+            "--map 'question=Query,answer=Model Answer,references=Ground truth'",
+        ),
+        ({"question": "q", "answer": "a", "goldAnswers": ["b"]}, "--map references=goldAnswers"),
+        ({"anwser": "a", "references": "b"}, "--map answer=anwser"),
+    ],
+)
+def test_missing_fields_name_the_map_to_type_and_it_works(tmp_path, row, typed):
+    path = write(tmp_path / "x.jsonl", row)
+    with pytest.raises(UsageError) as refused:
+        as_source(path).for_metrics([metric("f1")])
+    message = str(refused.value)
+    assert typed in message and "fields found: " + ", ".join(row) in message and "x.jsonl" in message
+    mapping = parse_map(typed.removeprefix("--map ").strip("'"))
+    as_source(path, mapping).for_metrics([metric("f1")])
+    (record,) = read_records(as_source(path, mapping))
+    assert record.answer == "a" and record.references == ("b",)
+
+
+def test_plain_text_is_pointed_to_its_option(tmp_path):
+    (tmp_path / "x.txt").write_text("hello\n")
+    with pytest.raises(UsageError, match=r"use one of \.jsonl.*--text"):
+        list(read_records(tmp_path / "x.txt"))

@@ -1,0 +1,165 @@
+"""The desk: every action works, is logged, and the log cannot be changed; payments, export, the human side."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from sqlalchemy import delete
+from sqlalchemy.exc import DBAPIError
+
+from elench.errors import UsageError
+from elench.study.analyse.export import COLUMNS, dictionary, rating_rows
+from elench.study.analyse.sittings import collect
+from elench.study.collect import actions, steps
+from elench.study.collect.handout import NoTask
+from elench.study.collect.payments import PLATFORM_FILES
+from elench.study.collect.progress import progress
+from elench.study.collect.schema import events
+from elench.study.collect.store import Arrival, Store
+from elench.study.folder import load_study
+from tests.study.conftest import MakeStudy
+from tests.study.test_store import person, rate_all
+from tests.study.web import Visitor
+
+MORE = """
+[consent]
+text = ["We ask you to rate questions."]
+contact = "a@example.org"
+withdrawal = "You may stop at any time."
+[check]
+attempts = 2
+[[check.questions]]
+name = "what"
+question = "What do you rate?"
+choices = ["questions", "passages"]
+right = "questions"
+[[before]]
+name = "age"
+question = "How old are you?"
+choices = ["under 30", "30 or more"]
+[[after]]
+name = "hard"
+question = "How hard was it?"
+"""
+
+
+def finish(store: Store, name: str, careful: bool = True, source: str = "link") -> str:
+    held = store.assign(Arrival(name, source, f"{name}-session", f"W-{name}", {"assignment": f"A-{name}"}))
+    rate_all(store, held, careful=careful)
+    store.submit(held.id, f"note of {name}")
+    return held.id
+
+
+def test_exclude_readmit_return_extend_and_invite_are_logged_for_good(store: Store) -> None:
+    finish(store, "ann")
+    finish(store, "flat", careful=False)
+    assert [s.slot is not None for s in collect(store)] == [True, False]
+    with pytest.raises(UsageError, match="give a reason"):
+        actions.exclude(store, "ann", " ")
+    actions.exclude(store, "ann", "told us she guessed")
+    actions.readmit(store, "flat", "looked through by hand")
+    assert [s.slot is not None for s in collect(store)] == [False, True]
+    with pytest.raises(NoTask, match="not_admitted"):
+        store.assign(person("ann"))
+    held = store.assign(person("eve"))
+    actions.return_slot(store, held.id, "asked us to")
+    with pytest.raises(UsageError, match="no unfinished task"):
+        actions.return_slot(store, held.id, "")
+    before = progress(store).planned
+    actions.extend(store, 2, "t0001")
+    assert progress(store).planned == before + 2
+    (secret,) = actions.invite(store, ["zoe"]).values()
+    assert actions.all_invitations(store)[secret] == "zoe"
+    log = [(e.action, e.subject) for e in reversed(actions.event_log(store))]
+    assert log == [
+        ("stopped", "flat"), ("excluded", "ann"), ("readmitted", "flat"), ("slot returned", held.id),
+        ("extended", "t0001"), ("invited", "zoe"),
+    ]  # fmt: skip
+    with pytest.raises(DBAPIError, match="append-only"), store._writing() as connection:
+        connection.execute(delete(events))
+
+
+def test_the_desk_shows_ranking_flags_cost_and_answers_feedback(store: Store) -> None:
+    for k in range(6):
+        finish(store, f"r{k}")
+    boss = Visitor(store)
+    page = boss.enter().text
+    for part in ("Ranking so far, all raters", "more to completion", "chance that", "fast: ", "note of r3"):
+        assert part in page, part
+    card = boss.get("/admin/raters/r3")
+    assert "control pairs" in card.text and "mildness" in card.text
+    boss.post("/admin/act", {"csrf": boss.csrf, "action": "reply", "subject": "r3", "text": "thank <b>you</b>"})
+    assert [m.author for m in steps.thread(store, "r3")] == ["rater", "researcher"]
+    assert "thank &lt;b&gt;you" in boss.get("/admin/raters/r3").text
+    boss.get("/admin/raters/r3")
+    done = boss.post("/admin/act", {"csrf": boss.csrf, "action": "exclude", "subject": "r3", "reason": ""})
+    assert done.status_code == 400 and "reason" in done.text
+    boss.get("/admin/raters/r3")
+    boss.post("/admin/act", {"csrf": boss.csrf, "action": "exclude", "subject": "r3", "reason": "test"})
+    assert "excluded" in boss.get("/admin/events").text
+    assert boss.post("/admin/act", {"csrf": "x", "action": "pause"}).status_code == 403
+
+
+def test_payments_say_why(make_study: MakeStudy) -> None:
+    folder = make_study(keep_worker_ids=True).folder
+    protocol = folder / "protocol.toml"
+    protocol.write_text(protocol.read_text("utf-8").replace("[pay]", '[pay]\nfailed = "none"\nbonus = 0.5'), "utf-8")
+    store = Store(load_study(folder))
+    finish(store, "ann", source="mturk")
+    finish(store, "flat", careful=False, source="mturk")
+    rows = {row["WorkerId"]: row for row in csv.DictReader(io.StringIO(PLATFORM_FILES["mturk"](store)))}
+    assert rows["W-ann"]["Approve"] == "x" and rows["W-ann"]["Bonus"] == "0.50" and not rows["W-ann"]["Reject"]
+    assert rows["W-flat"]["AssignmentId"] == "A-flat" and "spoilt items" in rows["W-flat"]["Reject"]
+    assert PLATFORM_FILES["bonus"](store).splitlines() == ["participant_id,amount", "W-ann,0.50"]
+
+
+def test_every_exported_column_is_in_the_dictionary(store: Store) -> None:
+    finish(store, "ann")
+    rows = list(rating_rows(store))
+    assert len(rows) == 80 and set(rows[0]) == set(COLUMNS)
+    assert sorted({row["position"] for row in rows}) == list(range(1, 21)) and rows[0]["feedback"] == "note of ann"
+    found = dictionary(store.study)
+    assert json.loads(json.dumps(found))["criteria"][0]["scale"] == "slider"
+
+
+def test_the_human_side_from_consent_to_exit_survey(make_study: MakeStudy, database: str | None) -> None:
+    folder = make_study().folder
+    protocol = folder / "protocol.toml"
+    protocol.write_text(protocol.read_text("utf-8") + MORE, "utf-8")
+    store = Store(load_study(folder), database)
+    join = f"/join/{store.study.secrets.join}"
+    rater = Visitor(store)
+    assert "a@example.org" in rater.get(join).text
+    refuser = Visitor(store, rater.app)
+    refuser.get(join)
+    refuser.post(join, {"csrf": refuser.csrf, "step": "consent", "agree": "no"})
+    assert "Nothing was stored" in refuser.page.text
+    rater.post(join, {"csrf": rater.csrf, "step": "consent", "agree": "yes"})
+    assert "I understand" in rater.page.text and "0.99 USD" in rater.page.text
+    rater.post(join, {"csrf": rater.csrf, "step": "instructions"})
+    rater.post(join, {"csrf": rater.csrf, "step": "check", "q-what": "passages"})
+    assert "Not all answers were right" in rater.page.text and "1 more attempt" in rater.page.text
+    rater.post(join, {"csrf": rater.csrf, "step": "check", "q-what": "questions"})
+    assert "How old are you" in rater.page.text
+    rater.post(join, {"csrf": rater.csrf, "step": "before", "q-age": "under 30"})
+    task = rater.path.rsplit("/", 1)[0]
+    assert "Withdraw from the study" in rater.get(f"{task}/instructions").text
+    rater.get(task)
+    rater.rate_all()
+    rater.post(f"{task}/submit", {"csrf": rater.csrf, "feedback": ""})
+    assert "How hard was it" in rater.page.text
+    rater.post(rater.path, {"csrf": rater.csrf, "q-hard": "not very"})
+    assert 'id="code"' in rater.page.text
+    careless = Visitor(store, rater.app)
+    careless.get(join)
+    careless.post(join, {"csrf": careless.csrf, "step": "consent", "agree": "yes"})
+    careless.post(join, {"csrf": careless.csrf, "step": "instructions"})
+    for _ in range(2):
+        careless.post(join, {"csrf": careless.csrf, "step": "check", "q-what": "passages"})
+    assert "were not answered correctly" in careless.page.text
+    steps.withdraw(store, collect(store)[0].rater)
+    assert all(s.slot is None and s.standing == "withdrawn" for s in collect(store))
+    store.close()
