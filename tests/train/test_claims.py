@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from elench.train.changes import cut, negate, opposite, other_name, other_number, swapped_names
-from elench.train.claims import CONTRADICTED, KINDS, NOT_FOUND, SUPPORTED, ClaimMaker, paragraphs
+from elench.train.claims import CONTRADICTED, NOT_FOUND, SUPPORTED, ClaimMaker, paragraphs
 from elench.train.examples import Example
+from elench.train.statements import statement
+from elench.train.support import chances
 from tests.train.tiny import OTHER, STORY
+
+ANSWERS = ("Toledo", "1999", "Dora", "many parks", "Oslo")
 
 
 @pytest.fixture
@@ -69,12 +73,33 @@ def test_each_kind_of_claim_has_its_label_and_its_evidence(maker: ClaimMaker, rn
     for claim in claims:
         assert claim.label == labels.get(claim.kind, CONTRADICTED)
         if claim.kind == "right answer":
-            assert claim.claim.split("? ")[1] in claim.premise
+            assert any(answer in claim.claim and answer in claim.premise for answer in ANSWERS)
         if claim.kind == "copied":
             assert claim.claim in claim.premise
         if claim.kind == "answer elsewhere":
-            assert claim.claim.split("? ")[1].lower() not in claim.premise.lower()
+            answer = next(a for a in ANSWERS if a in claim.claim)
+            assert answer.lower() not in claim.premise.lower()
 
 
-def test_shares_of_kinds_are_a_distribution() -> None:
-    assert sum(share for share, _ in KINDS.values()) == pytest.approx(1.0)
+@pytest.mark.parametrize(
+    ("question", "answer", "expected"),
+    [
+        ("Who built the lighthouse?", "Agnes Thorne", "Agnes Thorne built the lighthouse."),
+        ("When was the bridge opened to traffic?", "1902", "The bridge was opened to traffic in 1902."),
+        ("Where is Pune Airport located?", "in India", "Pune Airport is located in India."),
+        ("What was the capital of Norway?", "Oslo", "The capital of Norway was Oslo."),
+        ("In what year did Bell become an American?", "1882", "Bell did become an American in 1882."),
+        ("How many people were injured?", "about 300", "About 300 people were injured."),
+        ("On what date was it recorded?", "21 July 1983", "It was recorded on 21 July 1983."),
+        ("Who did she marry?", "Carl", None),
+        ("What network in Italy aired it?", "La3", None),
+        ("What is the boat used for?", "fishing", None),
+    ],
+)
+def test_an_answered_question_becomes_a_statement_or_nothing(question: str, answer: str, expected: str | None) -> None:
+    assert statement(question, answer) == expected
+
+
+def test_entailment_pairs_are_drawn_in_their_shares() -> None:
+    drawn = chances(["snli"] * 6 + ["mnli"] * 2 + ["rest"] * 2, {"snli": 0.3, "mnli": 0.5})
+    assert drawn == pytest.approx([0.05] * 6 + [0.25] * 2 + [0.1] * 2)

@@ -1,6 +1,7 @@
 """Claims about a passage, made from question-answering data: supported, contradicted, or not found in it.
 
-A claim is a question with an answer ("Who built it? Gustave Eiffel"), or a sentence of the passage: as it stands, cut
+A claim is a question with an answer ("Who built it? Gustave Eiffel"), the two as a statement ("Gustave Eiffel built
+it."), alone or behind the question, or a sentence of the passage: as it stands, cut
 to some of its parts or paraphrased (supported); with a negation, a number, a name or an opposite changed
 (contradicted); with an ending from elsewhere, or taken from another place (not found).
 """
@@ -16,9 +17,14 @@ import numpy as np
 from elench.text.passages import sentences
 from elench.train.changes import EDITS, ENDING, NAME, changed, cut
 from elench.train.examples import Example
+from elench.train.statements import statement
 
 SUPPORTED, CONTRADICTED, NOT_FOUND = range(3)
 LABELS = ("supported", "contradicted", "not found")
+STATED = 0.75
+"""Share of the answers that are made statements where a rule can."""
+SCATTERED = 0.25
+"""Share of the texts that are sentences from several places of a paragraph, as the metric joins the nearest ones."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,10 @@ class Paragraph:
     def window(self, i: int, rng: np.random.Generator, most: int = 3) -> str:
         """One to `most` sentences, sentence i among them."""
         size = int(rng.integers(1, most + 1))
+        if len(self.spans) > most and rng.random() < SCATTERED:
+            others = [k for k in range(len(self.spans)) if k != i]
+            chosen = sorted([i, *(others[int(k)] for k in rng.choice(len(others), size, replace=False))])
+            return " ".join(self.sentence(k) for k in chosen)
         first = max(0, min(i - int(rng.integers(size)), len(self.spans) - size))
         return self.text[self.spans[first][0] : self.spans[min(first + size, len(self.spans)) - 1][1]]
 
@@ -93,21 +103,23 @@ class ClaimMaker:
         e = _asked(p, rng)
         if e is None:
             return None
-        return Claim(p.window(p.at(e.start), rng), _joined(e.question, e.answers[0]), SUPPORTED, "right answer")
+        return Claim(p.window(p.at(e.start), rng), _joined(e.question, e.answers[0], rng), SUPPORTED, "right answer")
 
     def wrong_answer(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
         e = _asked(p, rng)
         other = _another_answer(p, e, rng) if e else None
         if e is None or other is None:
             return None
-        return Claim(p.window(p.at(e.start), rng), _joined(e.question, other), CONTRADICTED, "wrong answer")
+        return Claim(p.window(p.at(e.start), rng), _joined(e.question, other, rng), CONTRADICTED, "wrong answer")
 
     def changed_question(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
         e = _asked(p, rng)
         question = changed(e, rng) if e else None
         if e is None or question is None:
             return None
-        return Claim(p.window(p.at(e.start), rng), _joined(question, e.answers[0]), CONTRADICTED, "changed question")
+        return Claim(
+            p.window(p.at(e.start), rng), _joined(question, e.answers[0], rng), CONTRADICTED, "changed question"
+        )
 
     def answer_elsewhere(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
         e = _asked(p, rng)
@@ -117,7 +129,7 @@ class ClaimMaker:
         premise = other.window(i, rng)
         if e.answers[0].lower() in premise.lower():
             return None
-        return Claim(premise, _joined(e.question, e.answers[0]), NOT_FOUND, "answer elsewhere")
+        return Claim(premise, _joined(e.question, e.answers[0], rng), NOT_FOUND, "answer elsewhere")
 
     # --- a sentence --------------------------------------------------------------------------------------------------
 
@@ -145,8 +157,8 @@ class ClaimMaker:
             said = self.paraphrases[p.sentence(i)]
         if rng.random() < 0.3:
             said = cut(said, rng) or said
-        names = sorted(EDITS)
-        for k in rng.permutation(len(names)):
+        names, chances = list(EDIT_CHANCES), list(EDIT_CHANCES.values())
+        for k in rng.choice(len(names), len(names), replace=False, p=chances):
             other = EDITS[names[int(k)]](said, p.text, rng)
             if other is not None and other != said:
                 return Claim(p.window(i, rng), other, CONTRADICTED, names[int(k)])
@@ -179,6 +191,8 @@ class ClaimMaker:
         return best[int(rng.integers(min(4, len(best))))]
 
 
+EDIT_CHANCES = {"negation": 0.22, "number": 0.16, "name": 0.22, "swapped names": 0.26, "opposite": 0.14}
+"""Which edit is tried first; few sentences have two names to swap."""
 Made = Callable[[ClaimMaker, Paragraph, np.random.Generator], "Claim | None"]
 KINDS: dict[str, tuple[float, Made]] = {
     "right answer": (0.15, ClaimMaker.right_answer),
@@ -188,11 +202,11 @@ KINDS: dict[str, tuple[float, Made]] = {
     "copied": (0.05, ClaimMaker.copied),
     "shortened": (0.08, ClaimMaker.shortened),
     "paraphrased": (0.12, ClaimMaker.paraphrased),
-    "edited": (0.22, ClaimMaker.edited),
+    "edited": (0.26, ClaimMaker.edited),
     "other ending": (0.06, ClaimMaker.other_ending),
     "elsewhere": (0.07, ClaimMaker.elsewhere),
 }
-"""Share and maker of each kind of claim."""
+"""Relative share and maker of each kind of claim."""
 
 
 def _asked(p: Paragraph, rng: np.random.Generator) -> Example | None:
@@ -200,8 +214,12 @@ def _asked(p: Paragraph, rng: np.random.Generator) -> Example | None:
     return found[int(rng.integers(len(found)))] if found else None
 
 
-def _joined(question: str, answer: str) -> str:
-    return f"{question} {answer}"
+def _joined(question: str, answer: str, rng: np.random.Generator) -> str:
+    """The claim that an answer makes: behind its question, as a statement, or as a statement behind its question."""
+    stated = statement(question, answer) if rng.random() < STATED else None
+    if stated is None:
+        return f"{question} {answer}"
+    return stated if rng.random() < 0.5 else f"{question} {stated}"
 
 
 def _another_answer(p: Paragraph, e: Example, rng: np.random.Generator) -> str | None:

@@ -21,6 +21,7 @@ from elench.errors import UsageError
 from elench.text.answers import f1
 from elench.train.changes import EDITS
 from elench.train.loop import plan_of
+from elench.train.options import start_option
 from elench.train.pairs import Encoder, Pair, Task, classifier_options, predict, ship, train_classifier
 from elench.train.reader_scores import auc
 
@@ -110,7 +111,7 @@ def figures(model: Any, encoder: Encoder, rows: Sequence[dict[str, Any]]) -> dic
     "--judgements", type=click.Path(exists=True, file_okay=False, path_type=Path), required=True,
     help="Folder of the judged answers.",
 )  # fmt: skip
-@click.option("--start", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Checkpoint of support.")
+@start_option
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, lr: float,
     batch: int, pack_only: bool, judgements: Path, start: Path | None,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from elench.errors import UsageError
+from elench.models.shipped import WEIGHTS, grow
 
 if TYPE_CHECKING:
     import torch
@@ -235,6 +236,25 @@ def load_checkpoint(
         for name, mean in (averages or {}).items():
             mean.copy_(stored.get_tensor(f"average.{name}" if f"average.{name}" in keys else f"model.{name}"))
     return run
+
+
+def start_from(folder: Path, named: dict[str, torch.nn.Parameter]) -> None:
+    """Put the tensors of a stored model or of a checkpoint in `folder` into a model: further training, a fresh plan."""
+    import torch
+    from safetensors.numpy import load_file
+
+    if (folder / "checkpoint.safetensors").exists():
+        load_checkpoint(folder, named)
+        return
+    if not (folder / WEIGHTS).exists():
+        raise UsageError(f"{folder}: holds neither {WEIGHTS} nor a checkpoint")
+    stored = grow(load_file(folder / WEIGHTS))
+    missing = sorted(set(named) - set(stored))
+    if missing:
+        raise UsageError(f"{folder / WEIGHTS}: lacks {missing[0]}")
+    with torch.no_grad():
+        for name, p in named.items():
+            p.copy_(torch.from_numpy(stored[name]))
 
 
 def freeze(model: torch.nn.Module, *endings: str) -> None:

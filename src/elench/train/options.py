@@ -13,6 +13,11 @@ file_option = click.option(
     help="Train on this file too: SQuAD JSON or records (.jsonl) with context, question and answer.",
 )  # fmt: skip
 
+start_option = click.option(
+    "--start", type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Start from the stored model or checkpoint in this folder instead of the base encoder.",
+)  # fmt: skip
+
 
 def train_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """--data, --out, --minutes, --steps, --seed, --threads, --resume."""

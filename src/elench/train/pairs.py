@@ -13,7 +13,7 @@ import numpy as np
 from elench.models.base import ModelChoice
 from elench.models.checkpoints import find, need
 from elench.models.shipped import save_shipped
-from elench.train.loop import FROZEN, Plan, Run, Trainer, fit, freeze, load_checkpoint, write_card
+from elench.train.loop import FROZEN, Plan, Run, Trainer, fit, freeze, load_checkpoint, start_from, write_card
 from elench.train.options import train_options
 
 if TYPE_CHECKING:
@@ -64,8 +64,10 @@ class Encoder:
         return made
 
 
-def new_classifier(base: Path, labels: int, seed: int, start: Path | None = None) -> tuple[Any, Any]:
-    """An untrained classifier on MiniLM (or on the body of a checkpoint in `start`), and its tokenizer."""
+def new_classifier(
+    base: Path, labels: int, seed: int, start: Path | None = None, whole: bool = False
+) -> tuple[Any, Any]:
+    """A classifier on MiniLM, or on the model in `start` (its body, or the whole of it), and its tokenizer."""
     import torch
     from transformers import AutoTokenizer, BertForSequenceClassification, logging
 
@@ -76,8 +78,8 @@ def new_classifier(base: Path, labels: int, seed: int, start: Path | None = None
     )
     freeze(model, *FROZEN)
     if start is not None:
-        body = {n: p for n, p in model.named_parameters() if p.requires_grad and not n.startswith("classifier")}
-        load_checkpoint(start, body)
+        wanted = {n: p for n, p in model.named_parameters() if p.requires_grad}
+        start_from(start, wanted if whole else {n: p for n, p in wanted.items() if not n.startswith("classifier")})
     return model, AutoTokenizer.from_pretrained(base)
 
 
@@ -114,7 +116,9 @@ class Task:
     limits: tuple[int, int]
     draw: Callable[[np.random.Generator, int], Sequence[Pair]]
     start: Path | None = None
-    """Folder of a checkpoint whose body it starts from, instead of the base encoder's."""
+    """Folder of a model whose body it starts from, instead of the base encoder's."""
+    whole: bool = False
+    """Does it start from the head of that model too?"""
 
 
 def train_classifier(
@@ -123,7 +127,7 @@ def train_classifier(
     """Train by the plan (None: take the last checkpoint): the model, its encoder, the run, the base's folder."""
     need("torch", "transformers", "safetensors")
     base = find(ModelChoice("encoder", BASE)).folder
-    model, tokenizer = new_classifier(base, task.labels, seed, task.start)
+    model, tokenizer = new_classifier(base, task.labels, seed, task.start, task.whole)
     encoder = Encoder(tokenizer, task.limits)
     if plan is None:
         run = load_checkpoint(out, {n: p for n, p in model.named_parameters() if p.requires_grad})

@@ -26,8 +26,8 @@ from elench.models.torch_networks import Network
 from elench.text.cloze import cloze_question
 from elench.train.changes import changed
 from elench.train.examples import Example, read_examples, read_jsonl, read_paragraphs, read_squad
-from elench.train.loop import FROZEN, Plan, Run, Trainer, fit, freeze, load_checkpoint, plan_of, write_card
-from elench.train.options import file_option, train_options
+from elench.train.loop import FROZEN, Plan, Run, Trainer, fit, freeze, load_checkpoint, plan_of, start_from, write_card
+from elench.train.options import file_option, start_option, train_options
 
 if TYPE_CHECKING:
     import torch
@@ -143,10 +143,12 @@ class Lesson:
     sources: list[Source]
     tokenizer: Any
     negatives: bool = True
+    beginner: bool = True
+    """Begins with short texts; a reader that is further trained does not."""
 
     def sizes(self, epoch: int) -> tuple[int, int]:
         """Shortest and longest window of a round, in tokens."""
-        grown = min(epoch / ROUNDS, 1.0)
+        grown = min(epoch / ROUNDS, 1.0) if self.beginner else 1.0
         return round(40 + 60 * grown), round(84 + 140 * grown)
 
     def __call__(self, rng: np.random.Generator, epoch: int) -> list[Piece]:
@@ -254,14 +256,16 @@ def new_reader(base: Path, seed: int) -> tuple[Any, Any]:
 
 def train(
     data: Path, base: Path, out: Path, plan: Plan, *, negatives: bool = True, more: Sequence[Path] = (),
-    resume: bool = False,
+    resume: bool = False, start: Path | None = None,
 ) -> tuple[Any, Any, Run]:  # fmt: skip
-    """Fine-tune the reader from a base encoder; checkpoints go to `out`."""
+    """Fine-tune the reader from a base encoder, or further from the reader in `start`; checkpoints go to `out`."""
     model, tokenizer = new_reader(base, plan.seed)
+    if start is not None:
+        start_from(start, {n: p for n, p in model.named_parameters() if p.requires_grad})
     examples, _ = corpora(data, more)
     sources = tokenised(examples, tokenizer)
     order = np.random.default_rng(plan.seed).permutation(len(sources))
-    lesson = Lesson([sources[i] for i in order], tokenizer, negatives)
+    lesson = Lesson([sources[i] for i in order], tokenizer, negatives, beginner=start is None)
     cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
     trainer = Trainer[Piece](
         model=model,
@@ -320,6 +324,7 @@ def _show_reliability(model: Any, examples: list[Example], out: Path | None, car
 @click.option("--batch", type=click.IntRange(1), default=32, show_default=True)
 @click.option("--negatives/--no-negatives", default=True, help="Negative sampling (QuestEval §5.2).")
 @file_option
+@start_option
 @click.option(
     "--pack", "pack_only", is_flag=True, help="Only store the last checkpoint as a model, without training on."
 )
@@ -329,7 +334,8 @@ def _show_reliability(model: Any, examples: list[Example], out: Path | None, car
 @click.option("--most", type=click.IntRange(0), default=0, help="Evaluate on at most so many questions of each file.")
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, base: Path | None,
-    lr: float, batch: int, negatives: bool, more: tuple[Path, ...], pack_only: bool, evaluate: bool, most: int,
+    lr: float, batch: int, negatives: bool, more: tuple[Path, ...], start: Path | None, pack_only: bool, evaluate: bool,
+    most: int,
 ) -> None:  # fmt: skip
     """Train the reader, or say how good it is (--evaluate)."""
     need("torch", "transformers", "safetensors")
@@ -358,7 +364,9 @@ def command(
         run = load_checkpoint(out, {n: p for n, p in network.named_parameters() if p.requires_grad})
         network.eval()
     else:
-        network, tokenizer, run = train(data, base, out, plan, negatives=negatives, more=more, resume=resume)
+        network, tokenizer, run = train(
+            data, base, out, plan, negatives=negatives, more=more, resume=resume, start=start
+        )
     tokens = Tokens.from_transformers(tokenizer)
     held = score_file(reader.SpanReader(Network(network, tokens), tokens), some(corpora(data)[1], most or 100))
     shown = {k: round(held[k], 3) for k in ("n", "em", "f1", "auc")}

@@ -9,18 +9,20 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
+import numpy.typing as npt
 
 from elench.errors import UsageError
 from elench.train.claims import CONTRADICTED, LABELS, NOT_FOUND, SUPPORTED, ClaimMaker, paragraphs
 from elench.train.examples import read_paragraphs
 from elench.train.loop import plan_of
+from elench.train.options import start_option
 from elench.train.pairs import Encoder, Pair, Task, classifier_options, predict, ship, train_classifier
 from elench.train.paraphrases import FILE as PARAPHRASES
 
@@ -33,6 +35,8 @@ TEST = ("snli-dev", "mnli-dev")
 LEFT_OUT = ("help-negation", "rte")
 """Unreliable, or without the difference between contradicted and not found."""
 SHARES = {"nli": 0.46, "facts": 0.10, "made": 0.44}
+NLI_SHARES = {"snli": 0.38, "mnli": 0.42}
+"""Of the entailment pairs; the small sources share the rest by their size."""
 ROUND = 30000
 HELD_OUT = 6
 
@@ -64,12 +68,23 @@ def _rows(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in lines]
 
 
+def chances(kinds: Sequence[str], shares: Mapping[str, float]) -> npt.NDArray[np.float64]:
+    """How probable each item is to be drawn, so that the named kinds have their shares and the others the rest."""
+    named = [kind if kind in shares else "" for kind in kinds]
+    counts = Counter(named)
+    whole = {**shares, "": 1.0 - sum(shares.values())}
+    weights: npt.NDArray[np.float64] = np.array([whole[kind] / counts[kind] for kind in named])
+    weights /= weights.sum()
+    return weights
+
+
 class Mixture:
     """A round's pairs: entailment, checked claims and freshly made claims in fixed shares."""
 
     def __init__(self, data: Path, paraphrases: Path | None) -> None:
         self.paraphrases = paraphrases
         self.nli, nli_test = entailment(data)
+        self.nli_chances = chances([pair.kind for pair in self.nli], NLI_SHARES)
         self.facts, facts_test = checked_claims(data)
         examples = read_paragraphs(data / "squad11_train.jsonl.gz")
         kept = set(sorted({e.group for e in examples})[:HELD_OUT])
@@ -89,7 +104,7 @@ class Mixture:
 
     def __call__(self, rng: np.random.Generator, epoch: int) -> list[Pair]:
         sizes = {kind: round(share * ROUND) for kind, share in SHARES.items()}
-        nli = [self.nli[int(i)] for i in rng.choice(len(self.nli), sizes["nli"], replace=False)]
+        nli = [self.nli[int(i)] for i in rng.choice(len(self.nli), sizes["nli"], replace=False, p=self.nli_chances)]
         facts = [self.facts[int(i)] for i in rng.choice(len(self.facts), sizes["facts"], replace=False)]
         return nli + facts + self.made(self.maker(self.known), sizes["made"], rng)
 
@@ -124,17 +139,18 @@ def figures(model: Any, encoder: Encoder, pairs: Sequence[Pair]) -> dict[str, di
 @click.option(
     "--paraphrases", type=click.Path(file_okay=False, path_type=Path), help="Folder of `elench train paraphrases`."
 )
+@start_option
 @click.option("--most", type=click.IntRange(1), default=2000, show_default=True, help="Test pairs of each source.")
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, lr: float,
-    batch: int, paraphrases: Path | None, most: int, pack_only: bool,
+    batch: int, paraphrases: Path | None, start: Path | None, most: int, pack_only: bool,
 ) -> None:  # fmt: skip
     """Train the support model and print its accuracy on what was kept back, with a confusion table."""
     if out is None:
         raise UsageError("--out names the folder for checkpoints and the model")
     plan = plan_of(minutes, steps, lr, batch, seed, threads, pack_only)
     mixture = Mixture(data, paraphrases)
-    task = Task(len(LABELS), LIMITS, mixture)
+    task = Task(len(LABELS), LIMITS, mixture, start, whole=True)
     model, encoder, run, base = train_classifier(task, plan, out, seed=seed, resume=resume)
     shown = figures(model, encoder, mixture.tests(most))
     facts = {
