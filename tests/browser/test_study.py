@@ -116,7 +116,7 @@ def test_a_careful_rater_and_the_researcher(browser: Any, serve: Serve, tmp_path
     page.goto(f"{task}/1")
     page.wait_for_url("**/done")
     assert page.locator("#code").inner_text() == code
-    expected = ("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "422")  # the server was killed on the way
+    expected = ("net::ERR_", "422")  # the server was killed on the way, perhaps in the middle of an answer
     assert [p for p in problems if not any(e in p for e in expected)] == []
 
     researcher, complaints = visit(browser)
