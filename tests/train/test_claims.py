@@ -8,6 +8,7 @@ import pytest
 from elench.train.changes import cut, negate, opposite, other_name, other_number, swapped_names
 from elench.train.claims import CONTRADICTED, NOT_FOUND, SUPPORTED, ClaimMaker, paragraphs
 from elench.train.examples import Example
+from elench.train.fused import both, full_name, moved_apposition, resolved, stated_apposition
 from elench.train.statements import statement
 from elench.train.support import chances
 from tests.train.tiny import OTHER, STORY
@@ -65,9 +66,20 @@ def test_a_cut_sentence_leaves_out_a_part_and_keeps_the_rest(rng: np.random.Gene
 
 
 def test_each_kind_of_claim_has_its_label_and_its_evidence(maker: ClaimMaker, rng: np.random.Generator) -> None:
-    labels = {"right answer": SUPPORTED, "copied": SUPPORTED, "shortened": SUPPORTED, "paraphrased": SUPPORTED}
+    labels = {
+        "right answer": SUPPORTED,
+        "copied": SUPPORTED,
+        "shortened": SUPPORTED,
+        "paraphrased": SUPPORTED,
+        "fused": SUPPORTED,
+    }
     labels |= {"wrong answer": CONTRADICTED, "changed question": CONTRADICTED}
-    labels |= {"answer elsewhere": NOT_FOUND, "other ending": NOT_FOUND, "elsewhere": NOT_FOUND}
+    labels |= {
+        "answer elsewhere": NOT_FOUND,
+        "other ending": NOT_FOUND,
+        "elsewhere": NOT_FOUND,
+        "added detail": NOT_FOUND,
+    }
     claims = maker.draw(400, rng)
     assert {c.kind for c in claims} >= {"right answer", "wrong answer", "copied", "paraphrased", "elsewhere"}
     for claim in claims:
@@ -103,3 +115,13 @@ def test_an_answered_question_becomes_a_statement_or_nothing(question: str, answ
 def test_entailment_pairs_are_drawn_in_their_shares() -> None:
     drawn = chances(["snli"] * 6 + ["mnli"] * 2 + ["rest"] * 2, {"snli": 0.3, "mnli": 0.5})
     assert drawn == pytest.approx([0.05] * 6 + [0.25] * 2 + [0.1] * 2)
+
+
+def test_a_fused_claim_names_what_a_pronoun_stands_for_and_where_it_was_found() -> None:
+    text = ["Anna Berg, a Swedish painter, moved to Rome.", "She sold her house.", "In 1920 Berg returned."]
+    assert resolved(text, 1) == ("Anna Berg sold her house.", (0, 1))
+    assert moved_apposition(text, 1) == ("Anna Berg, a Swedish painter, sold her house.", (0, 1))
+    assert stated_apposition(text, 0) == ("Anna Berg was a Swedish painter.", (0,))
+    assert full_name(["They met Anna Berg there.", text[2]], 1) == ("In 1920 Anna Berg returned.", (0, 1))
+    assert both(text, 1) == ("She sold her house, and in 1920 Berg returned.", (1, 2))
+    assert resolved(["It rained.", "She left."], 1) is None

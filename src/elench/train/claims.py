@@ -17,6 +17,7 @@ import numpy as np
 from elench.text.passages import sentences
 from elench.train.changes import EDITS, ENDING, NAME, changed, cut
 from elench.train.examples import Example
+from elench.train.fused import Fused, fused, with_detail
 from elench.train.statements import statement
 
 SUPPORTED, CONTRADICTED, NOT_FOUND = range(3)
@@ -58,6 +59,11 @@ class Paragraph:
             return " ".join(self.sentence(k) for k in chosen)
         first = max(0, min(i - int(rng.integers(size)), len(self.spans) - size))
         return self.text[self.spans[first][0] : self.spans[min(first + size, len(self.spans)) - 1][1]]
+
+    def around(self, places: Sequence[int], rng: np.random.Generator) -> str:
+        """These sentences, and now and then one between or beside them."""
+        chosen = {*places, *(k for k in (min(places) - 1, max(places) + 1) if rng.random() < 0.4)}
+        return " ".join(self.sentence(k) for k in sorted(chosen) if 0 <= k < len(self.spans))
 
     def at(self, start: int) -> int:
         """The sentence in which a character stands."""
@@ -164,6 +170,32 @@ class ClaimMaker:
                 return Claim(p.window(i, rng), other, CONTRADICTED, names[int(k)])
         return None
 
+    def fused(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
+        p, made = self._fused(p, rng)
+        return None if made is None else Claim(p.around(made[1], rng), made[0], SUPPORTED, "fused")
+
+    def fused_and_edited(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
+        p, made = self._fused(p, rng)
+        name = list(EDIT_CHANCES)[int(rng.choice(len(EDIT_CHANCES), p=list(EDIT_CHANCES.values())))]
+        other = EDITS[name](made[0], p.text, rng) if made else None
+        if made is None or other is None or other == made[0]:
+            return None
+        return Claim(p.around(made[1], rng), other, CONTRADICTED, "fused and edited")
+
+    def _fused(self, p: Paragraph, rng: np.random.Generator) -> tuple[Paragraph, Fused | None]:
+        """A fused claim of this paragraph or, as few lend themselves to it, of one of some others."""
+        for _ in range(12):
+            made = fused([p.sentence(i) for i in range(len(p.spans))], rng)
+            if made is not None:
+                return p, made
+            p = self.known[int(rng.integers(len(self.known)))]
+        return p, None
+
+    def with_detail(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
+        i, other = int(rng.integers(len(p.spans))), self.known[int(rng.integers(len(self.known)))]
+        made = with_detail(p.sentence(i), [other.sentence(k) for k in range(len(other.spans))], rng)
+        return None if made is None else Claim(p.window(i, rng), made, NOT_FOUND, "added detail")
+
     def other_ending(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
         i = int(rng.integers(len(p.spans)))
         other = self.known[int(rng.integers(len(self.known)))]
@@ -203,6 +235,9 @@ KINDS: dict[str, tuple[float, Made]] = {
     "shortened": (0.08, ClaimMaker.shortened),
     "paraphrased": (0.12, ClaimMaker.paraphrased),
     "edited": (0.26, ClaimMaker.edited),
+    "fused": (0.12, ClaimMaker.fused),
+    "fused and edited": (0.07, ClaimMaker.fused_and_edited),
+    "added detail": (0.05, ClaimMaker.with_detail),
     "other ending": (0.06, ClaimMaker.other_ending),
     "elsewhere": (0.07, ClaimMaker.elsewhere),
 }
