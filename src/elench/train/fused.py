@@ -17,6 +17,7 @@ PRONOUN = re.compile(r"^(He|She|It|They) (?=[a-z])")
 POSSESSIVE = re.compile(r"^(His|Her|Its|Their) (?=[a-z])")
 APPOSITION = re.compile(rf"^({FULL_NAME}), ((?:an?|the) [^,;.()]{{6,60}}), ")
 SURNAME = re.compile(r"(?<![A-Z]\w)(?<!\w )\b([A-Z][a-z]{3,})\b(?! [A-Z])|(?<= )([A-Z][a-z]{3,})\b(?! [A-Z])")
+FIRST_NAME = r"(?!North|South|East|West|New|Great|Royal|The|[A-Z]\w+(?:an|ish|ese|ic)\b)[A-Z][a-z]{2,}"
 DETAIL = re.compile(r"^(?:In|On|During|After|Before|By) [^,.]{3,40}, (?=[A-Za-z])")
 
 Fused = tuple[str, tuple[int, ...]]
@@ -40,10 +41,7 @@ def full_name(sentences: Sequence[str], i: int) -> Fused | None:
     for found in SURNAME.finditer(sentences[i]):
         short = found.group()
         for k, other in enumerate(sentences):
-            whole = re.search(
-                rf"\b(?!North|South|East|West|New|Great|Royal|The|[A-Z]\w+(?:an|ish|ese|ic)\b)[A-Z][a-z]{{2,}} {short}\b",
-                other,
-            )
+            whole = re.search(rf"\b{FIRST_NAME} {short}\b", other)
             if (
                 k != i
                 and whole
