@@ -135,6 +135,9 @@ TRANSIENT = {
     "answer cut off": half,
     "not JSON": (200, b"<html>welcome to the login page</html>"),
     "a list": (200, [1, 2, 3]),
+    "nested too deeply": (200, b"[" * 100_000),
+    "a date in the past": (429, {"error": "slow down"}, {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}),
+    "a date that is none": (429, {"error": "slow down"}, {"Retry-After": "soon"}),
 }
 
 
@@ -174,6 +177,12 @@ def test_a_server_that_never_recovers_leaves_records_unscored(server, monkeypatc
     monkeypatch.setenv("ELENCH_HTTP_RETRIES", "2")
     server.default = (503, {"error": "busy"})
     assert "failed 3 times: status 503" in judged(server).unscored["judge"]["q"]
+
+
+def test_an_answer_that_is_cut_off_says_so(server, monkeypatch):
+    monkeypatch.setenv("ELENCH_HTTP_RETRIES", "0")
+    server.default = half
+    assert "closed after 13 of 5000 bytes" in judged(server).unscored["judge"]["q"]
 
 
 def test_a_silent_server_times_out(server, monkeypatch):
@@ -237,7 +246,6 @@ def test_a_rate_limit_spaces_the_requests(server):
 def test_budgets_stop_the_run_and_answers_are_kept(server, monkeypatch, tmp_path):
     monkeypatch.setenv("ELENCH_CACHE", str(tmp_path))
     records = [{**QUESTION, "id": f"q{k}", "question": f"Where does river {k} rise?"} for k in range(6)]
-    monkeypatch.setenv("ELENCH_HTTP_CONCURRENCY", "1")
     monkeypatch.setenv("ELENCH_HTTP_MAX_REQUESTS", "4")
     with pytest.raises(BudgetSpent, match="--max-requests 4 is used up"):
         judged(server, records, cache=True)

@@ -175,7 +175,8 @@ def _shares(token: Mapping[str, Any], options: Sequence[str]) -> dict[str, float
     """Probability of each option at one place."""
     shares = dict.fromkeys(options, 0.0)
     for other in token.get("top_logprobs") or [token]:
-        option, probability = _option(str(other.get("token", "")), options), _probability(other)
+        probability = _probability(other)
+        option = _option(str(other.get("token", "")), options) if probability is not None else None
         if option and probability is not None:
             shares[option] += probability
     return shares

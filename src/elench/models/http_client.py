@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import os
 import random
 import threading
@@ -17,6 +18,7 @@ import urllib.request
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -102,7 +104,7 @@ class Client:
         def one(body: dict[str, Any]) -> Any:
             try:
                 return self.post(path, body)
-            except Unscored as reason:
+            except (Unscored, BudgetSpent) as reason:  # the answers that did come are kept before the run stops
                 return Failure(reason)
 
         with ThreadPoolExecutor(max(1, min(self.limits.concurrency, len(bodies)))) as pool:
@@ -119,8 +121,7 @@ class Client:
             except urllib.error.HTTPError as error:
                 problem = f"status {error.code}"
                 self._give_up_on(error)
-                asked = error.headers.get("Retry-After", "")
-                pause = min(120.0, float(asked)) if asked.replace(".", "", 1).isdigit() else pause
+                pause = _retry_after(error.headers.get("Retry-After", ""), pause)
             except (OSError, http.client.HTTPException) as error:
                 reason = getattr(error, "reason", error)
                 timed_out = isinstance(reason, TimeoutError)
@@ -156,9 +157,15 @@ class Client:
         request = urllib.request.Request(f"{self.base}{path}", data, headers)
         with self.opener.open(request, timeout=self.limits.timeout) as response:
             raw = response.read(LARGEST + 1)
+            cut = response.length  # bytes that were announced and did not come
         if len(raw) > LARGEST:
             raise ValueError("larger than 64 MB")
-        answer = json.loads(raw)
+        if cut:
+            raise ValueError(f"the connection closed after {len(raw)} of {len(raw) + cut} bytes")
+        try:
+            answer = json.loads(raw)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
         if not isinstance(answer, dict):
             raise ValueError(type(answer).__name__)
         return answer
@@ -207,3 +214,12 @@ class Client:
                     self.cost += read * self.limits.price_in / 1e6
                 if isinstance(written, int):
                     self.cost += written * self.limits.price_out / 1e6
+
+
+def _retry_after(said: str, otherwise: float) -> float:
+    """Seconds to wait: a number or an HTTP date, at most two minutes."""
+    try:
+        wait = float(said) if said.strip()[:1].isdigit() else parsedate_to_datetime(said).timestamp() - time.time()
+    except (TypeError, ValueError, OverflowError):
+        return otherwise
+    return min(120.0, max(wait, 0.0)) if math.isfinite(wait) else otherwise
