@@ -68,6 +68,7 @@ def models(**other):
         "reader": read,
         "weights": lambda r: 0.9 if r.answer == "Anna" else 0.3,
         "encoder": embed,
+        "support": lambda r: {"supported": 0.1, "contradicted": 0.7, "not found": 0.2},
         **other,
     }
     return ModelSet(loaded={role: Script(role, say) for role, say in says.items()})
@@ -106,6 +107,34 @@ def test_verdicts_name_what_is_contradicted_and_what_is_missing():
     assert verdicts["recall", "Bert"] == ("contradicted", "Boris")
     cairo = next(r for r in rows if r["answer"] == "Cairo")
     assert SOURCE[slice(*cairo["span"])] == "Cairo" and cairo["other_span"] is None
+
+
+@pytest.mark.parametrize(("chance", "verdict"), [(0.6, "contradicted"), (0.3, "missing")])
+def test_our_form_calls_a_different_answer_contradicted_only_where_the_support_model_agrees(chance, verdict):
+    said = {"supported": 0.0, "contradicted": chance, "not found": 1 - chance}
+    cloze = {
+        "Who met Boris?": "Bert",
+        "Who met Bert in Cairo?": "Anna",
+        "Anna met who?": "B",
+        "Anna met who in Cairo?": "B",
+    }
+
+    def answer(request):  # reads the name that is asked for, in either text
+        name = re.search(rf"\b{cloze.get(request.question, 'none')}\w*", request.text)
+        return Reading(name.group(), name.span(), 0.1, 0.7) if name else Reading("", None, 0.8, 0.05)
+
+    asked = models(reader=answer, support=lambda r: said)
+    summary, source = f"Rain fell. {SUMMARY}", f"{SOURCE} Snow fell."
+    found = run("questeval[form=ours,filter=off]", summary, source, models_=asked)
+    rows = {(r["direction"], r["answer"]): r for r in found.evidence["questions"]}
+    assert rows["precision", "Boris"]["verdict"] == rows["recall", "Bert"]["verdict"] == verdict
+    assert rows["precision", "Boris"]["contradicted"] == chance
+    assert rows["recall", "Cairo"]["verdict"] == "missing"  # the summary does not answer: nobody is asked
+    pairs = {(r.first, r.second) for r in asked.loaded["support"].asked}
+    assert pairs == {(SOURCE, SUMMARY), (SUMMARY, SOURCE)}  # only the sentences that hold the two answers
+    as_printed = models()
+    run("questeval", summary, source, models_=as_printed)
+    assert not as_printed.loaded["support"].asked and "support" not in metric("questeval").roles
 
 
 def test_round_trip_keeps_only_questions_whose_text_gives_the_answer_back():
@@ -248,7 +277,7 @@ def test_our_form_asks_cloze_questions_without_an_asker_and_no_more_of_thirty_th
     found = run("questeval[form=ours,filter=off]", "Name1 saw things .", source, models_=without)
     assert found.evidence["source_questions"]["written"] == 32
     assert found.evidence["questions"][0]["question"] == "Who saw things?"
-    assert metric("questeval[form=ours]").roles == ("parser", "reader", "weights")
+    assert metric("questeval[form=ours]").roles == ("parser", "reader", "support", "weights")
     assert run("questeval[form=ours,filter=off,points=0]", "Name1 saw things .", "Name2 ran .", models_=without)
 
 

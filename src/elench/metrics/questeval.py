@@ -45,7 +45,8 @@ class QuestEval(QuestionMetric):
     round-trip check, no weights, each direction the mean of answerability, BERTScore and F1, the score the mean of both
     directions, and an unanswerable reading scored as the word "unanswerable". form=ours needs no asker and runs fast:
     cloze questions, at most 16 and 32 answers, two passages read, lower-case names asked about as the source writes
-    them, an F1 that does not mind how the texts split words ("44 - year - old", "44-year-old").
+    them, an F1 that does not mind how the texts split words ("44 - year - old", "44-year-old"), and the verdict
+    "contradicted" only where the support model agrees (else "missing").
     """
 
     name: ClassVar[str] = "questeval"
@@ -133,7 +134,7 @@ class QuestEval(QuestionMetric):
         if self.part == "recall":
             return Direction(0.0)
         made = await self.questions_of(self.as_asked(summary, source), "summary")
-        checked = await self.check_against(made, source, "precision")
+        checked = await self.check_against(made, summary, source, "precision")
         if self.form == "code":
             return await self.as_program(checked, made)
         return Direction(sum(c.agreement for c in checked) / len(checked), tuple(checked), counts(made))
@@ -143,7 +144,7 @@ class QuestEval(QuestionMetric):
         if self.part == "precision":
             return Direction(0.0)
         made = await self.questions_of(source, "source")
-        checked = await self.check_against(made, summary, "recall")
+        checked = await self.check_against(made, source, summary, "recall")
         if self.form == "code":
             return await self.as_program(checked, made)
         if self.weights == "learned":

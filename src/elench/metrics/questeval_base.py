@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from elench.errors import Unscored, UsageError
@@ -15,9 +16,10 @@ from elench.metrics.questeval_questions import (
     locate,
     read_near,
 )
-from elench.requests import Reading, together
+from elench.requests import Classify, Reading, together
 from elench.text.answers import agreement, f1
 from elench.text.casing import cased_like
+from elench.text.passages import passage_of, sentences
 
 UNANSWERABLE = "unanswerable"
 """What the published program's reader writes where the text has no answer, and what is then scored."""
@@ -40,13 +42,21 @@ class CheckedQuestion:
     weight: float = 1.0
     bertscore: float | None = None
     """BERTScore of the two answers, in the published program's form."""
+    support: dict[str, float] | None = None
+    """form=ours, where the answers differ: does one text's sentence follow from the other's (see `confirm`)?"""
+
+    @property
+    def differs(self) -> bool:
+        """Does the other text answer, and differently?"""
+        return bool(self.reading.answer) and self.agreement < 0.5
 
     @property
     def verdict(self) -> str:
         """supported, contradicted (the other text answers differently), or missing (it does not answer)."""
-        if not self.reading.answer:
-            return "missing"
-        return "supported" if self.agreement >= 0.5 else "contradicted"
+        if not self.differs:
+            return "supported" if self.reading.answer else "missing"
+        confirmed = self.support is None or max(self.support, key=self.support.__getitem__) == "contradicted"
+        return "contradicted" if confirmed else "missing"
 
     def evidence(self, own: str, other: str) -> dict[str, Any]:
         """As plain values, with the places of both answers for highlighting."""
@@ -65,7 +75,11 @@ class CheckedQuestion:
             "span": locate(own, answer.text, answer.start),
             "other_span": self.reading.span,
         }
-        return shown if self.bertscore is None else {**shown, "bertscore": round(self.bertscore, 4)}
+        if self.bertscore is not None:
+            shown["bertscore"] = round(self.bertscore, 4)
+        if self.support is not None:
+            shown["contradicted"] = round(self.support["contradicted"], 4)
+        return shown
 
 
 @dataclass(frozen=True)
@@ -114,7 +128,7 @@ class QuestionMetric(Metric):
 
     @property
     def roles(self) -> tuple[str, ...]:
-        return ("parser", "reader") if self.form == "ours" else ("parser", "asker", "reader")
+        return ("parser", "reader", "support") if self.form == "ours" else ("parser", "asker", "reader")
 
     def cap(self, name: str) -> int:
         """A cap as given, or the form's own."""
@@ -137,13 +151,14 @@ class QuestionMetric(Metric):
         """The summary as questions are asked about it; form=ours writes lower-case names as the source does."""
         return cased_like(summary, source) if self.form == "ours" else summary
 
-    async def check_against(self, made: QuestionSet, text: str, direction: str) -> list[CheckedQuestion]:
-        """What the other text says to each question."""
-        readings = await together(*[read_near(q.question, text, self.cap("near")) for q in made.questions])
-        return [
+    async def check_against(self, made: QuestionSet, own: str, other: str, direction: str) -> list[CheckedQuestion]:
+        """What the other text says to each question about a text."""
+        readings = await together(*[read_near(q.question, other, self.cap("near")) for q in made.questions])
+        checked = [
             CheckedQuestion(direction, q, r, self.agree(r.answer, q.answer.text))
             for q, r in zip(made.questions, readings, strict=True)
         ]
+        return await confirm(checked, own, other) if self.form == "ours" else checked
 
     def agree(self, found: str, expected: str) -> float:
         """How well the answers of both texts agree: F1; form=ours does not mind how the texts split words."""
@@ -152,6 +167,24 @@ class QuestionMetric(Metric):
         if not found:
             return 0.0
         return agreement(found, expected) if self.form == "ours" else f1(found, expected)
+
+
+async def confirm(checked: Sequence[CheckedQuestion], own: str, other: str) -> list[CheckedQuestion]:
+    """form=ours: a different answer contradicts only where the support model says so of the sentences that hold the two
+    answers; a reader that picked another part of the text is no contradiction. No score depends on it."""
+    differ = [c for c in checked if c.differs]
+    asked = [Classify("support", _sentence_at(other, c.reading), _own_sentence(own, c)) for c in differ]
+    said = dict(zip(map(id, differ), await together(*asked), strict=True))
+    return [replace(c, support=said.get(id(c))) for c in checked]
+
+
+def _own_sentence(text: str, checked: CheckedQuestion) -> str:
+    return passage_of(text, checked.question.answer.start, sentences(text))
+
+
+def _sentence_at(text: str, reading: Reading) -> str:
+    span = reading.span or locate(text, reading.answer)
+    return passage_of(text, span[0], sentences(text)) if span else text
 
 
 def counts(made: QuestionSet) -> dict[str, Any]:

@@ -29,7 +29,7 @@ class SummaQA(QuestionMetric):
     async def score(self, record: Record) -> Score:
         summary, source = self.candidate(record), self.text(record, "context")
         made = await self.questions_of(source, "source")
-        checked = await self.check_against(made, summary, "recall")
+        checked = await self.check_against(made, source, summary, "recall")
         overlap = sum(c.agreement for c in checked) / len(checked)
         confidence = sum(c.reading.confidence for c in checked) / len(checked)
         value = {"f1": overlap, "confidence": confidence, "both": (overlap + confidence) / 2}[self.view]
@@ -59,7 +59,7 @@ class QAGS(QuestionMetric):
         made = await self.questions_of(self.as_asked(summary, source), "summary")
         checked = [
             replace(c, agreement=self.agree(c.reading.answer, c.question.own_answer))
-            for c in await self.check_against(made, source, "precision")
+            for c in await self.check_against(made, summary, source, "precision")
         ]
         evidence = {
             "summary_questions": counts(made),

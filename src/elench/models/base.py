@@ -32,9 +32,12 @@ from elench.requests import Request
 
 ROLES = (
     "encoder", "causal", "masked", "seq2seq", "reader", "asker", "keyphrases", "classes", "weights", "support",
-    "equivalent", "wellformed", "parser", "vectors", "translator", "judge",
+    "equivalent", "wellformed", "parser", "vectors", "translator", "judge", "bleurt", "comet", "ctc",
 )  # fmt: skip
-MODULES = {"support": "classifier", "equivalent": "classifier", "wellformed": "classifier"}
+MODULES = {
+    "support": "classifier", "equivalent": "classifier", "wellformed": "classifier",
+    "bleurt": "packages", "comet": "packages", "ctc": "packages",
+}  # fmt: skip
 """The module of a role, where it is not called like the role."""
 
 

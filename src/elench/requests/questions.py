@@ -229,6 +229,16 @@ class Classify(Request[dict[str, float]]):
 
 
 @dataclass(frozen=True)
+class Rate(Request[float | None]):
+    """What the metric of another project (bleurt, comet, ctc) gives a text; None where it gives nothing."""
+
+    role: str  # type: ignore[misc]  # one request serves several roles
+    text: str
+    reference: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
 class WordWeights:
     """Words of an answer with the probability that each belongs to the keyphrase."""
 
