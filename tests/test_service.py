@@ -114,7 +114,7 @@ def live():
         started.append(records[0]["id"])
         for _ in range(int(records[0].get("wait", 0))):
             time.sleep(0.05)
-            more["on_done"]()
+            more["on_step"]()
         return real(records, metrics, **more)
 
     service.score = slow
@@ -198,3 +198,18 @@ def test_a_half_open_connection_is_dropped(live):
     with _open(port) as silent, _open(port) as slow:
         slow.sendall(b"GET /health HTTP/1.1\r\nHost:")
         assert silent.recv(10) == b"" and slow.recv(10) == b""
+
+
+def test_a_body_that_drips_is_given_up(monkeypatch):
+    import asyncio
+
+    from elench import connections
+
+    monkeypatch.setattr(connections, "SLOWEST", 1000.0)
+
+    async def drip():
+        await asyncio.sleep(0.01)
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    with pytest.raises(connections.TooSlow):
+        asyncio.run(asyncio.wait_for(connections.read_body(drip, 10_000, pause=0.2), 60))

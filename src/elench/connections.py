@@ -18,7 +18,9 @@ Receive = Callable[[], Awaitable[Message]]
 HEADER_SECONDS = 20.0
 """How long a client may take to send the head of a request."""
 BODY_SECONDS = 30.0
-"""How long a client may pause while sending a body."""
+"""How long a client may pause while sending a body, and how long a body may take that comes slower than SLOWEST."""
+SLOWEST = 2000.0
+"""Bytes per second; a client that drips its body keeps a connection for nothing."""
 
 
 class TooLarge(Exception):
@@ -33,9 +35,12 @@ async def read_body(receive: Receive, limit: int, pause: float = BODY_SECONDS) -
     """The whole body of a request. Bytes are counted as they arrive: Content-Length is only the client's word."""
     parts: list[bytes] = []
     size = 0
+    clock = asyncio.get_running_loop().time
+    begun = clock()
     while True:
+        left = begun + pause + size / SLOWEST - clock()
         try:
-            message = await asyncio.wait_for(receive(), pause)
+            message = await asyncio.wait_for(receive(), min(pause, left))
         except asyncio.TimeoutError:
             raise TooSlow from None
         if message["type"] == "http.disconnect":

@@ -128,3 +128,19 @@ def test_cached_answers_are_not_asked_again(driver):
     assert driver.run([twice("ab")]) == ["AB!"]
     assert len(driver.models["parser"].batches_seen) == seen
     assert all(request.text != "boom" for _, request in driver.cache.kept)
+
+
+def test_a_run_can_be_stopped_between_the_batches_of_one_round(driver):
+    """A service drops the job of a client that hung up before its first score is finished."""
+    seen = driver.models["parser"].batches_seen
+
+    class Stop(Exception):
+        pass
+
+    def check():
+        if len(seen) == 2:
+            raise Stop
+
+    with pytest.raises(Stop):
+        driver.run([twice(letter * 12) for letter in "abcde"], check)
+    assert seen == [["a" * 12], ["b" * 12]]

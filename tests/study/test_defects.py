@@ -21,7 +21,7 @@ from elench.study.collect.handout import NoTask
 from elench.study.collect.site import Site
 from elench.study.collect.store import Arrival, Stale, Store
 from elench.study.collect.web import application
-from elench.study.design.checks import check_kinds, smallest_p, warnings
+from elench.study.design.checks import answer_places, check_kinds, smallest_p, warnings
 from elench.study.design.compose import compose
 from elench.study.design.protocol_file import load_protocol, parse_protocol
 from elench.study.folder import load_study
@@ -131,6 +131,12 @@ def test_9_a_missing_or_doubtful_highlight_is_warned_about_and_answer_start_is_f
     write_records([lost, *records[1:]], tmp_path / "records.jsonl")
     done = CliRunner().invoke(command, ["new", str(tmp_path / "records.jsonl"), "-o", str(tmp_path / "s")])
     assert done.exit_code == 0 and "does not occur in the context" in done.output
+
+
+def test_9_a_chinese_answer_is_highlighted_inside_a_sentence_without_spaces() -> None:
+    """Before, whole words were looked for, and Chinese writes none: nothing was ever highlighted."""
+    assert answer_places("北京是中国的首都。", "中国") == [(3, 5)]
+    assert answer_places("artful art", "art") == [(7, 10)]
 
 
 def test_11_a_rater_never_meets_an_item_again_in_another_task(make_study: MakeStudy, database: str | None) -> None:

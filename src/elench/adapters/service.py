@@ -62,7 +62,7 @@ class Problem(BaseModel):
 
 
 class Abandoned(Exception):
-    """The client hung up or its time is over: the job stops at its next finished score."""
+    """The client hung up or its time is over: the job stops before its next batch."""
 
 
 def make_app(
@@ -101,7 +101,7 @@ def make_app(
 
     def work(job: Job, check: Callable[[], None]) -> Answer:
         check()
-        result = score(job.records, job.metrics, models=models, on_done=check)
+        result = score(job.records, job.metrics, models=models, on_step=check)
         lines = [
             Line(**o.to_object(result.specs, job.explain), rejected=o.reject.reason if o.reject else None)
             for o in result.outcomes
@@ -128,7 +128,7 @@ def make_app(
             await asyncio.wait({running, gone}, timeout=max_seconds, return_when=asyncio.FIRST_COMPLETED)
             if running.done():
                 return running.result()
-            over.set()  # a running job stops at its next score
+            over.set()  # a running job stops before its next batch
             if not begun.is_set():
                 running.cancel()  # a waiting one leaves the line at once
             if gone.done():

@@ -26,8 +26,11 @@ class Driver:
     asked: dict[str, int] = field(default_factory=dict)
     """How many requests each role answered anew; what the cache knew is not counted."""
 
-    def run(self, coroutines: Sequence[Step], on_done: Callable[[], None] = lambda: None) -> list[Any]:
-        """The result of each coroutine, or the Failure that ended it; usage errors stop the run."""
+    def run(self, coroutines: Sequence[Step], on_step: Callable[[], None] = lambda: None) -> list[Any]:
+        """The result of each coroutine, or the Failure that ended it; usage errors stop the run.
+
+        `on_step` is called before each batch that a model answers and after each finished coroutine.
+        """
         results: list[Any] = [None] * len(coroutines)
         waiting: dict[int, tuple[Request[Any], ...]] = {}
         known: dict[Request[Any], Any] = {}
@@ -43,20 +46,20 @@ class Driver:
             except Exception as error:
                 results[i] = Failure(error)
             waiting.pop(i, None)
-            on_done()
+            on_step()
 
         for i, coroutine in enumerate(coroutines):
             step(i, lambda c=coroutine: c.send(None))  # type: ignore[misc]
         while waiting:
             new = [r for r in dict.fromkeys(r for requests in waiting.values() for r in requests) if r not in known]
-            known.update(zip(new, self.answer(new), strict=True))
+            known.update(zip(new, self.answer(new, on_step), strict=True))
             for i, requests in list(waiting.items()):
                 answers = [known[request] for request in requests]  # a Failure is raised where it was awaited
                 step(i, lambda c=coroutines[i], a=answers: c.send(a))  # type: ignore[misc]
             known = {request: answer for request, answer in known.items() if request.cached}
         return results
 
-    def answer(self, requests: Sequence[Request[Any]]) -> list[Any]:
+    def answer(self, requests: Sequence[Request[Any]], on_step: Callable[[], None] = lambda: None) -> list[Any]:
         """Answers (or Failures) to distinct requests, in their order."""
         answers: dict[Request[Any], Any] = {}
         by_role: dict[str, list[Request[Any]]] = {}
@@ -71,15 +74,18 @@ class Driver:
                 name = self.models.identity(role).key
                 keys = {(name, r): r for r in keep}
                 answers.update({keys[key]: value for key, value in self.cache.get_many(list(keys)).items()})
-            self._ask(role, [r for r in asked if r not in answers], answers)
+            self._ask(role, [r for r in asked if r not in answers], answers, on_step)
         return [answers[request] for request in requests]
 
-    def _ask(self, role: str, requests: list[Request[Any]], answers: dict[Request[Any], Any]) -> None:
+    def _ask(
+        self, role: str, requests: list[Request[Any]], answers: dict[Request[Any], Any], on_step: Callable[[], None]
+    ) -> None:
         self.asked[role] = self.asked.get(role, 0) + len(requests)
         if not requests:
             return  # the cache knew everything: the model is not even loaded
         model, name = self.models[role], self.models.identity(role).key
         for group in model.batches(requests):
+            on_step()
             batch = [requests[i] for i in group]
             found = dict(zip(batch, _answer(model, batch), strict=True))
             answers.update(found)

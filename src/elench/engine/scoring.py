@@ -33,7 +33,7 @@ def score(
     models: ModelSet | None = None,
     cache: bool = True,
     strict: bool = False,
-    on_done: Callable[[], None] = lambda: None,
+    on_step: Callable[[], None] = lambda: None,
 ) -> Result:
     """Score records with one or more metrics.
 
@@ -54,7 +54,8 @@ def score(
         models: which models answer; by default the small ones that run offline.
         cache: keep the models' answers on disk.
         strict: end the call at the first row that is not a valid record, instead of setting it aside.
-        on_done: called after each finished score; an exception it raises stops the run.
+        on_step: called before each batch that a model answers and after each finished score; an exception it raises
+            stops the run.
 
     Returns:
         A `Result`. A record that cannot be scored keeps its reason (`result.unscored`), a row that is not a valid
@@ -73,7 +74,7 @@ def score(
         assumed = {row.assumed for row in given if isinstance(row, Record) and row.judge is None}
         where, judging, rows = "record ", judge or (assumed.pop() if len(assumed) == 1 else None), iter(given)
     checked = _checked(rows, where, strict)
-    outcomes = [outcome for window in session.windows(checked, chosen, on_done=on_done) for outcome in window]
+    outcomes = [outcome for window in session.windows(checked, chosen, on_step=on_step) for outcome in window]
     if all(outcome.reject for outcome in outcomes):
         first = outcomes[0].reject if outcomes else None
         raise UsageError(f"{where}{first.line}: {first.reason}" if first else "no records given")

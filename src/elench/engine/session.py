@@ -61,11 +61,11 @@ class Session:
         rows: Iterable[Row],
         metrics: Sequence[Metric],
         skip: int = 0,
-        on_done: Callable[[], None] = lambda: None,
+        on_step: Callable[[], None] = lambda: None,
     ) -> Iterator[list[Outcome]]:
         """As `score`, a window at a time; the first `skip` rows, done by an earlier run, are read but not scored.
 
-        `on_done` is called whenever one metric has finished with one record.
+        `on_step` is called before each batch that a model answers and whenever one metric has finished with one record.
         """
         check_metrics(metrics)
         driver = self.driver(metrics)
@@ -78,7 +78,7 @@ class Session:
                 yield [row for row in group if isinstance(row, Record)]
 
         groups = records_of(windows(islice(rows, skip, None)))
-        for scored in self._scored(groups, metrics, driver, states, on_done):
+        for scored in self._scored(groups, metrics, driver, states, on_step):
             found = iter(scored)
             yield [Outcome.rejected(r) if isinstance(r, Reject) else next(found) for r in waiting.popleft()]
 
@@ -88,7 +88,7 @@ class Session:
         metrics: Sequence[Metric],
         driver: Driver,
         states: dict[str, Any],
-        on_done: Callable[[], None],
+        on_step: Callable[[], None],
     ) -> Iterator[list[Outcome]]:
         if self.engine == "ray":
             from elench.engine.ray import score_on_ray
@@ -100,7 +100,7 @@ class Session:
             yield from score_in_processes(self, groups, metrics, states)
         else:
             for group in groups:
-                yield score_window(group, metrics, driver, states, on_done)
+                yield score_window(group, metrics, driver, states, on_step)
 
     def map(
         self, items: Iterable[Item], work: Callable[[Item], Sequence[Coroutine[Any, Any, Any]]]

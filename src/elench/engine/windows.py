@@ -50,7 +50,7 @@ def score_window(
     metrics: Sequence[Metric],
     driver: Driver,
     states: Mapping[str, Any],
-    on_done: Callable[[], None] = lambda: None,
+    on_step: Callable[[], None] = lambda: None,
 ) -> list[Outcome]:
     """Every metric on every record of a window; an error in one record leaves that record unscored, with the reason.
 
@@ -64,7 +64,7 @@ def score_window(
         for record in records
         for metric, spec in zip(metrics, specs, strict=True)
     ]
-    results = iter(driver.run(coroutines, on_done))
+    results = iter(driver.run(coroutines, on_step))
     return [
         _outcome(record, {spec: (metric, next(results)) for metric, spec in zip(metrics, specs, strict=True)})
         for record in records

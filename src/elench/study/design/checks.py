@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from elench.errors import UsageError
 from elench.records.record import Record
 from elench.study.design.protocol import FilterRule, Protocol
+from elench.text.unspaced import is_unspaced
 
 
 def smallest_p(pairs: int) -> float:
@@ -69,10 +70,15 @@ def check_kinds(records: Sequence[Record], protocol: Protocol, judge: str | None
 
 
 def answer_places(context: str, answer: str) -> list[tuple[int, int]]:
-    """Where an answer occurs in a passage as whole words: with its case, else without."""
+    """Where an answer occurs in a passage as whole words: with its case, else without.
+
+    Where a language writes no spaces between words, any occurrence counts.
+    """
     if not answer.strip():
         return []
-    pattern = rf"(?<!\w){re.escape(answer.strip())}(?!\w)"
+    pattern = re.escape(answer.strip())
+    if not is_unspaced(answer):
+        pattern = rf"(?<!\w){pattern}(?!\w)"
     for flags in (0, re.IGNORECASE):
         if found := [match.span() for match in re.finditer(pattern, context, flags)]:
             return found
