@@ -168,3 +168,13 @@ def test_the_shipped_reader_answers_and_declines() -> None:
     good, bad = model.answer([Read("Where does the Rhine rise?", text), Read("Who wrote the opera Carmen?", text)])
     assert "Swiss Alps" in good.answer
     assert bad.answer == "" and bad.unanswerable > good.unanswerable
+
+
+def test_a_calibrated_reader_scales_and_shifts_the_odds_of_no_answer_and_keeps_the_order_of_spans() -> None:
+    start, end, none = np.log([0.5, 0.25]), np.log([0.25, 0.5]), np.log(0.1)
+    spans = 0.5 * 0.25 + 0.5 * 0.5 + 0.25 * 0.5  # first token, both, second token: by hand
+    plain, changed = decode(start, end, none, []), decode(start, end, none, [], (0.5, 1.0))
+    assert plain.none == pytest.approx(np.log(0.1 / (0.1 + spans)))
+    odds = np.exp(0.5 * np.log(0.1 / spans) + 1.0)
+    assert changed.none == pytest.approx(np.log(odds / (1 + odds)))
+    assert changed.span == plain.span == (0, 1)

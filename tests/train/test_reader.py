@@ -18,9 +18,9 @@ from elench.errors import UsageError  # noqa: E402
 from elench.models.base import ModelChoice  # noqa: E402
 from elench.models.shipped import grow, load_shipped, shipped_identity, shrink  # noqa: E402
 from elench.train.changes import changed  # noqa: E402
-from elench.train.examples import locate, read_jsonl, read_squad  # noqa: E402
+from elench.train.examples import Example, locate, read_jsonl, read_squad  # noqa: E402
 from elench.train.reader import NEGATIVES, Lesson, corpora, crop, tokenised  # noqa: E402
-from elench.train.reader_scores import auc, best_score, calibration_error, reliability  # noqa: E402
+from elench.train.reader_scores import auc, best_score, calibration_error, fit_belief, near_misses, reliability  # noqa: E402
 from tests.train.tiny import tiny_bert, tiny_corpora  # noqa: E402
 
 
@@ -158,3 +158,27 @@ def test_reliability_compares_what_is_said_with_what_happens() -> None:
     curve = reliability([0.05, 0.15, 0.12, 0.95, 1.0], [False, False, True, True, True])
     assert curve == [(0.05, 0.0, 1), (0.135, 0.5, 2), (0.975, 1.0, 2)]
     assert calibration_error(curve) == pytest.approx((0.05 + 2 * 0.365 + 2 * 0.025) / 5)
+
+
+def test_the_fitted_belief_is_the_logistic_regression_of_statsmodels() -> None:
+    import statsmodels.api as sm
+
+    rng = np.random.default_rng(3)
+    odds = rng.normal(-1, 3, 4000)
+    answerable = rng.random(4000) >= 1 / (1 + np.exp(-(0.6 * odds + 1.5)))
+    found = fit_belief(list(1 / (1 + np.exp(-odds))), list(answerable))
+    outside = sm.Logit(1.0 - answerable, sm.add_constant(odds)).fit(disp=0).params
+    assert found == pytest.approx((outside[1], outside[0]), abs=0.02)  # a little shrunk towards a factor of 1
+
+
+def test_near_misses_are_half_unanswerable_and_do_not_hold_the_answer() -> None:
+    texts = [f"The river Arno runs past town {i}. It was built in 19{i:02d} by Anna of Rome." for i in range(8)]
+    asked = [
+        Example(str(i), t, f"When was town {i} built in Rome?", (f"19{i:02d}",), t.index("19"), "A")
+        for i, t in enumerate(texts)
+    ]
+    made = near_misses(asked, 8)
+    assert sum(bool(e.answers) for e in made) * 2 == len(made) > 4
+    for right, wrong in zip(made[::2], made[1::2], strict=True):
+        assert right.answers and not wrong.answers
+        assert wrong.question != right.question or right.answers[0] not in wrong.context

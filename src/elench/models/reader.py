@@ -18,7 +18,7 @@ import numpy.typing as npt
 from elench.models.base import Identity, Model, ModelChoice
 from elench.models.checkpoints import checkpoint_identity, find, is_text_to_text
 from elench.models.packing import pack
-from elench.models.shipped import WEIGHTS, shipped_identity
+from elench.models.shipped import CALIBRATED, WEIGHTS, shipped_config, shipped_identity
 from elench.models.tokens import Tokens, padded
 from elench.models.transformer import load_stored, load_transformer, token_budget
 from elench.models.windows import Windows, split, worth_reading
@@ -28,6 +28,9 @@ ALIKE = {c: f"[{same}]" for same in ("'’‘`´", '"“”„', "\\-‐‑–�
 """Characters that are written one for another."""
 LONGEST = 30
 """Most tokens an answer may have."""
+Belief = tuple[float, float]
+"""How the log-odds of "no answer" are calibrated: factor and shift, fitted on kept-back articles (`train reader`)."""
+AS_IT_IS: Belief = (1.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -42,16 +45,19 @@ class Found:
     """Expected F1, in tokens, of a span drawn by its probability with the gold one; not a log."""
 
 
-def decode(start: Floats, end: Floats, none: float, gold: Sequence[Span]) -> Found:
+def decode(start: Floats, end: Floats, none: float, gold: Sequence[Span], belief: Belief = AS_IT_IS) -> Found:
     """Best span, "no answer" and gold of one window from its logits over text tokens, on one common scale.
 
-    P(i, j) ∝ exp(start_i + end_j) over i ≤ j < i + 30, P(no answer) ∝ exp(`none`); gold is the sum over its places.
+    P(i, j) ∝ exp(start_i + end_j) over i ≤ j < i + 30, P(no answer) ∝ exp(`none`), calibrated by `belief`; gold is the
+    sum over its places.
     """
     n = len(start)
     width = min(max([LONGEST, *(b - a + 1 for a, b in gold)]), n)
     padded = np.concatenate([end, np.full(width, -np.inf)])
     scores = start[:, None] + np.lib.stride_tricks.sliding_window_view(padded, width)[:n]
-    total = float(np.logaddexp(np.logaddexp.reduce(scores, axis=None), none))
+    some = float(np.logaddexp.reduce(scores, axis=None))
+    none = some + belief[0] * (none - some) + belief[1]
+    total = float(np.logaddexp(some, none))
     i, length = np.unravel_index(int(np.argmax(scores)), scores.shape)
     at_gold, overlap = None, 0.0
     if gold:
@@ -84,9 +90,9 @@ class SpanReader(Model):
     most = 4
     """Windows of a long text that are read; the others share less with the question."""
 
-    def __init__(self, network: Any, tokens: Tokens, at_once: int = 512) -> None:
+    def __init__(self, network: Any, tokens: Tokens, at_once: int = 512, belief: Belief = AS_IT_IS) -> None:
         """`network.spans(rows, types)` gives start and end logits; `at_once` bounds the tokens of one pass."""
-        self.network, self.tokens, self.at_once = network, tokens, at_once
+        self.network, self.tokens, self.at_once, self.belief = network, tokens, at_once, belief
         self._windows = lru_cache(maxsize=512)(self._split)
 
     def lengths(self, requests: Sequence[Any]) -> list[int]:
@@ -121,7 +127,7 @@ class SpanReader(Model):
             for i, (start, end, none) in zip(group, logits, strict=True):
                 row, (a, b), _ = jobs[i]
                 gold = [(x - a, y - a) for x, y in golds[row] if a <= x and y < b]
-                found[row].append((decode(start, end, none, gold), a))
+                found[row].append((decode(start, end, none, gold, self.belief), a))
         return [_reading(r, t, f, bool(g)) for r, t, f, g in zip(batch, texts, found, golds, strict=True)]
 
     def _logits(self, pairs: list[tuple[list[int], tuple[int, ...]]]) -> list[tuple[Floats, Floats, float]]:
@@ -177,12 +183,19 @@ def resolve(choice: ModelChoice) -> Identity:
     return checkpoint_identity(choice, "text" if is_text_to_text(found.folder) else "checkpoint", found)
 
 
+def _belief(identity: Identity) -> Belief:
+    if identity.kind != "shipped":
+        return AS_IT_IS
+    factor, shift = shipped_config(identity.role, identity.folder)["settings"].get(CALIBRATED, AS_IT_IS)
+    return float(factor), float(shift)
+
+
 def load(identity: Identity) -> Model:
     if identity.runtime == "onnx":
         from elench.models.bert import bert
 
         assert identity.base
-        return SpanReader(bert(identity), Tokens.from_folder(identity.base))
+        return SpanReader(bert(identity), Tokens.from_folder(identity.base), belief=_belief(identity))
     if identity.kind == "text":
         from elench.models.text_reader import TextReader
 
@@ -194,4 +207,4 @@ def load(identity: Identity) -> Model:
     else:
         loaded = load_transformer(identity, "AutoModelForQuestionAnswering")
     tokens = Tokens.from_transformers(loaded.tokenizer)
-    return SpanReader(Network(loaded.model, tokens), tokens, token_budget(loaded, 512))
+    return SpanReader(Network(loaded.model, tokens), tokens, token_budget(loaded, 512), _belief(identity))

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 M = TypeVar("M")
 SHIPPED = Path(str(files("elench_models"))) if find_spec("elench_models") else Path("elench-models-not-installed")
 WEIGHTS = "weights.safetensors"
+CALIBRATED = "calibrated"
+"""The setting that changes a model's numbers without being a tensor; it is part of the model's hash."""
 
 
 def shrink(tensors: Mapping[str, torch.Tensor], kind: str = "fp16") -> dict[str, torch.Tensor]:
@@ -118,7 +120,9 @@ def shipped_identity(
         base = find(ModelChoice(role="encoder", name=config["base"], pull=choice.pull)).folder
     if remembered_hash(base / "model.safetensors") != config["base_sha256"]:
         raise MissingModel(f"{base}: not the base the shipped {role} was trained on; run: elench models verify")
-    digest = hashlib.sha256(f"{config['base_sha256']} {remembered_hash(home / WEIGHTS)}".encode()).hexdigest()
+    parts = [config["base_sha256"], remembered_hash(home / WEIGHTS)]
+    parts += [json.dumps(config["settings"][CALIBRATED])] if CALIBRATED in config["settings"] else []
+    digest = hashlib.sha256(" ".join(parts).encode()).hexdigest()
     name = name or (folder.name if folder else f"shipped-{role}")
     plain = ModelChoice(role, dtype="int8" if choice.dtype == "int8" else "float32")
     onnx = any(runs_on_onnx(plain, base, family) for family in FAMILIES)

@@ -257,6 +257,14 @@ def start_from(folder: Path, named: dict[str, torch.nn.Parameter]) -> None:
             p.copy_(torch.from_numpy(stored[name]))
 
 
+def started_from(folder: Path | None) -> dict[str, str]:
+    """For a card: which stored model was trained further."""
+    if folder is None or not (folder / "card.json").exists():
+        return {}
+    card = json.loads((folder / "card.json").read_text())
+    return {"started from": f"{card['name']} of {card['examples']} examples, {card['minutes']} minutes"}
+
+
 def freeze(model: torch.nn.Module, *endings: str) -> None:
     """Keep parameters whose names end so as they are: they are not trained and need not be shipped."""
     for name, p in model.named_parameters():

@@ -20,14 +20,28 @@ import numpy as np
 from elench.errors import UsageError
 from elench.models.base import ModelChoice, load_model
 from elench.models.checkpoints import find, need
-from elench.models.shipped import save_shipped
+from elench.models.shipped import CALIBRATED, save_shipped
 from elench.models.tokens import Tokens
 from elench.models.torch_networks import Network
+from elench.requests import Read
 from elench.text.cloze import cloze_question
 from elench.train.changes import changed
 from elench.train.examples import Example, read_examples, read_jsonl, read_paragraphs, read_squad
-from elench.train.loop import FROZEN, Plan, Run, Trainer, fit, freeze, load_checkpoint, plan_of, start_from, write_card
+from elench.train.loop import (
+    FROZEN,
+    Plan,
+    Run,
+    Trainer,
+    fit,
+    freeze,
+    load_checkpoint,
+    plan_of,
+    start_from,
+    started_from,
+    write_card,
+)
 from elench.train.options import file_option, start_option, train_options
+from elench.train.reader_scores import NEAR
 
 if TYPE_CHECKING:
     import torch
@@ -42,8 +56,6 @@ OTHERS = 3
 """Of the tales every third question is used: training is best spent on encyclopaedic and web text."""
 NEGATIVES = {"elsewhere": 0.05, "article": 0.12, "window": 0.10, "changed": 0.16}
 """Unanswerable examples per answerable one, by how they are made."""
-NEAR = 6
-"""Paragraphs of the same article from which the one nearest to the question is taken as a near miss."""
 CLOZE = 0.2
 """Share of examples asked in the default asker's way: the answer's sentence with a question word in it, and up to half
 of its words left out, since the text that is read will say it in other words."""
@@ -277,9 +289,9 @@ def train(
     return model, tokenizer, run
 
 
-def pack(model: Any, base: Path, out: Path, facts: dict[str, Any]) -> None:
+def pack(model: Any, base: Path, out: Path, belief: tuple[float, float], facts: dict[str, Any]) -> None:
     """Store the trained reader with its card."""
-    size = save_shipped(model, out, base_name=BASE, base=base)
+    size = save_shipped(model, out, base_name=BASE, base=base, settings={CALIBRATED: list(belief)})
     write_card(
         out,
         {
@@ -342,18 +354,18 @@ def command(
     import torch
 
     from elench.models import reader
-    from elench.train.reader_scores import HEADER, score_file, score_files, some, table_line
+    from elench.train import reader_scores as scores
 
     torch.set_num_threads(threads)
     if evaluate:
         model = load_model(ModelChoice("reader", str(out) if out else None))
-        click.echo(HEADER)
+        click.echo(scores.HEADER)
         card = json.loads((out / "card.json").read_text()) if out and (out / "card.json").exists() else {}
-        for file, row in score_files(model, data, most):
-            click.echo(table_line(file, row))
+        for file, row in scores.score_files(model, data, most):
+            click.echo(scores.table_line(file, row))
             if out and card:
                 write_card(out, card := {**card, file: {key: round(value, 3) for key, value in row.items()}})
-        _show_reliability(model, some(read_squad(data / UNANSWERABLE), most), out, card)
+        _show_reliability(model, scores.some(read_squad(data / UNANSWERABLE), most), out, card)
         return
     if out is None:
         raise UsageError("--out names the folder for checkpoints and the model")
@@ -368,7 +380,12 @@ def command(
             data, base, out, plan, negatives=negatives, more=more, resume=resume, start=start
         )
     tokens = Tokens.from_transformers(tokenizer)
-    held = score_file(reader.SpanReader(Network(network, tokens), tokens), some(corpora(data)[1], most or 100))
+    raw, kept = reader.SpanReader(Network(network, tokens), tokens), corpora(data)[1]
+    pairs = scores.near_misses([e for e in kept if e.start >= 0], most or 400)
+    readings = scores.read_all(raw, [Read(e.question, e.context) for e in pairs])
+    belief = scores.fit_belief([r.unanswerable for r in readings], [bool(e.answers) for e in pairs])
+    calibrated = reader.SpanReader(raw.network, tokens, belief=belief)
+    held = scores.score_file(calibrated, scores.some(kept, most or 100))
     shown = {k: round(held[k], 3) for k in ("n", "em", "f1", "auc")}
     facts = {"steps": run.step, "minutes": round(run.seconds / 60, 1), "examples": run.examples, "seed": seed}
     shares = ", ".join(f"{kind} {share:g}" for kind, share in NEGATIVES.items())
@@ -379,5 +396,6 @@ def command(
         "batch": batch,
         "machine": "2-core CPU machine, no GPU",
     }
-    pack(network, base, out, {**facts, **how, "kept-back articles": shown})
+    how["calibrated on"] = f"{len(pairs)} questions of the kept-back articles, half of them made unanswerable"
+    pack(network, base, out, belief, {**facts, **how, **started_from(start), "kept-back articles": shown})
     click.echo(f"{out}: {run.step} steps, {run.seconds / 60:.1f} min; kept-back articles: {shown}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,11 @@ import numpy as np
 from elench.models.base import Model
 from elench.requests import Read, Reading
 from elench.text.answers import exact, f1
+from elench.train.changes import changed
 from elench.train.examples import Example, read_squad
+
+NEAR = 6
+"""Paragraphs of the same article from which the one nearest to the question is taken as a near miss."""
 
 
 def read_all(model: Model, requests: Sequence[Read]) -> list[Reading]:
@@ -73,6 +79,47 @@ def score_file(model: Model, examples: Sequence[Example], seed: int = 7) -> dict
             [1 - r.unanswerable for r, h in zip(readings, has, strict=True) if h], [1 - r.unanswerable for r in without]
         ),
     }
+
+
+def fit_belief(unanswerable: Sequence[float], answerable: Sequence[bool]) -> tuple[float, float]:
+    """Factor and shift of the log-odds of "no answer" that make them most probable (Platt scaling)."""
+    from scipy.optimize import minimize
+
+    if len(set(answerable)) < 2:
+        return 1.0, 0.0
+    chances = np.clip(np.asarray(unanswerable, dtype=np.float64), 1e-9, 1 - 1e-9)
+    odds, none = np.log(chances / (1 - chances)), 1.0 - np.asarray(answerable, dtype=np.float64)
+
+    def cost(belief: np.ndarray) -> float:  # type: ignore[type-arg]  # scipy passes a plain array
+        z = belief[0] * odds + belief[1]
+        return float(np.mean(np.logaddexp(0.0, z) - none * z)) + 1e-3 * float((belief[0] - 1) ** 2)
+
+    factor, shift = minimize(cost, np.array([1.0, 0.0]), method="Nelder-Mead").x
+    return round(float(factor), 4), round(float(shift), 4)
+
+
+def near_misses(examples: Sequence[Example], n: int, seed: int = 1) -> list[Example]:
+    """As many answerable questions as unanswerable ones: half with one thing changed, half on a near paragraph."""
+    rng, groups = np.random.default_rng(seed), defaultdict(list)
+    for e in examples:
+        groups[e.group].append(e)
+    made: list[Example] = []
+    for k in rng.permutation(len(examples))[:n]:
+        e = examples[int(k)]
+        if len(made) % 4 == 1:
+            question = changed(e, rng)
+            if question is None:
+                continue
+            made += [e, replace(e, question=question, answers=())]
+        else:
+            pool = groups[e.group]
+            others = [o.context for o in (pool[int(i)] for i in rng.integers(len(pool), size=NEAR))]
+            others = [text for text in others if e.answers[0].lower() not in text.lower()]
+            if others:
+                words = set(e.question.lower().split())
+                near = max(others, key=lambda text: len(words & set(text.lower().split())))
+                made += [e, replace(e, context=near, answers=(), start=-1)]
+    return made
 
 
 BINS = 10

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from elench.errors import UsageError
 from elench.train.claims import CONTRADICTED, LABELS, NOT_FOUND, SUPPORTED, ClaimMaker, paragraphs
 from elench.train.examples import read_paragraphs
-from elench.train.loop import plan_of
+from elench.train.loop import plan_of, started_from
 from elench.train.options import start_option
 from elench.train.pairs import Encoder, Pair, Task, classifier_options, predict, ship, train_classifier
 from elench.train.paraphrases import FILE as PARAPHRASES
@@ -160,6 +160,7 @@ def command(
         "FEVER, Fool-me-twice, Climate-FEVER (CC BY-SA 3.0, Apache-2.0); claims made from SQuAD v1.1 train "
         "(CC BY-SA 4.0) with right and wrong answers and changed sentences",
         "shares": SHARES,
+        **started_from(start),
         "licence": "CC BY-SA 4.0 (from the training data)",
         **{f"kept back, {kind}": row for kind, row in shown.items()},
     }
