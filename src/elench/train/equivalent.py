@@ -20,11 +20,12 @@ import numpy as np
 from elench.errors import UsageError
 from elench.text.answers import f1
 from elench.train.changes import EDITS
-from elench.train.loop import plan_of
+from elench.train.loop import plan_of, started_from
 from elench.train.options import start_option
-from elench.train.pairs import Encoder, Pair, Task, classifier_options, predict, ship, train_classifier
+from elench.train.pairs import Encoder, Pair, Task, classifier_options, predict, ship, shipped_labels, train_classifier
 from elench.train.reader_scores import auc
 
+LABELS = ["equivalent"]
 LIMITS = (96, 96)
 FILES = {"evouna_nq.jsonl": "correct", "semeval2013.jsonl": "correct", "sas.jsonl": "similarity"}
 HIGHEST = {"sas.jsonl": 2.0}
@@ -121,7 +122,8 @@ def command(
         raise UsageError("--out names the folder for checkpoints and the model")
     train, test = judged(judgements)
     plan = plan_of(minutes, steps, lr, batch, seed, threads, pack_only)
-    task = Task(1, LIMITS, Draw(train), start)
+    same_task = start is not None and shipped_labels(start) == LABELS
+    task = Task(len(LABELS), LIMITS, Draw(train), start, whole=same_task)
     model, encoder, run, base = train_classifier(task, plan, out, seed=seed, resume=resume)
     shown = figures(model, encoder, test)
     for name, row in shown.items():
@@ -131,8 +133,9 @@ def command(
         "task": "does an answer say the same as a reference, to a question? 0 to 1, English",
         "data": "EVOUNA-NQ (Apache-2.0), SemEval-2013 task 7 training part (CC BY-SA), SAS (no licence stated), "
         "without the questions kept back; changed copies of their references; body of elench support",
+        **started_from(start),
         "bad at": "answers that need knowledge the reference does not give",
         "licence": "CC BY-SA 4.0 (from the training data)",
         **{f"questions kept back, {name}": row for name, row in shown.items()},
     }
-    ship(model, base, out, run, plan, {"labels": ["equivalent"], "limits": list(LIMITS)}, facts)
+    ship(model, base, out, run, plan, {"labels": LABELS, "limits": list(LIMITS)}, facts)

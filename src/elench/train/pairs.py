@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,6 +157,13 @@ def ship(
     if plan is not None:
         trained |= {"seed": plan.seed, "learning rate": plan.lr, "batch": plan.batch}
     write_card(out, {**facts, **trained})
+
+
+def shipped_labels(folder: Path) -> list[str]:
+    """The labels of a stored classifier; none where the folder holds only a checkpoint."""
+    path = folder / "config.json"
+    found: list[str] = json.loads(path.read_text())["settings"]["labels"] if path.exists() else []
+    return found
 
 
 def classifier_options(lr: float, batch: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
