@@ -47,3 +47,15 @@ def test_thirty_rows_stay_fast() -> None:
     for i in range(30):
         for j in range(i):
             assert bool(set(found[i]) & set(found[j])) == (not differs[j, i])
+
+
+def test_more_letters_than_the_alphabet_stay_single_characters() -> None:
+    """Five pairs of rivals among ten rows: 2⁵ = 32 maximal sets without a significant pair, so 32 letters."""
+    differs = np.zeros((10, 10), dtype=bool)
+    for k in range(0, 10, 2):
+        differs[k, k + 1] = True
+    found = letters(differs)
+    assert len(set("".join(found))) <= 32
+    for i in range(10):
+        for j in range(i):
+            assert bool(set(found[i]) & set(found[j])) == (not differs[j, i])

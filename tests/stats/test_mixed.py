@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
+from scipy import stats
 
 from elench.errors import UsageError
 from elench.stats.mixed import mixed_model
@@ -36,6 +37,33 @@ def test_estimates_equal_statsmodels() -> None:
     for name in parts:
         assert fit.variances[name] == pytest.approx(variances[name], rel=0.02, abs=5e-3)
     assert fit.variances["residual"] == pytest.approx(theirs.scale, rel=0.01)
+
+
+@pytest.mark.parametrize(("raters", "passages", "systems"), [(8, 6, 4), (5, 10, 3)])
+def test_a_complete_study_gives_the_analysis_of_variance(raters: int, passages: int, systems: int) -> None:
+    """Every rater rates every system on every passage: REML then equals the classic mean squares, and two systems are
+    tested against the rater × system mean square with (raters - 1)(systems - 1) degrees of freedom."""
+    rng = np.random.default_rng(raters)
+    y = 3 + 0.2 * np.arange(systems) + rng.normal(size=(raters, 1, 1)) + rng.normal(size=(1, passages, 1))
+    y = y + 0.7 * rng.normal(size=(raters, 1, systems)) + rng.normal(size=(raters, passages, systems))
+    r, p, s = np.indices(y.shape).reshape(3, -1)
+    fit = mixed_model(y.ravel(), [f"s{k}" for k in s], p.tolist(), [f"r{k}" for k in r])
+    by_r, by_p, by_s, by_rs, whole = y.mean((1, 2)), y.mean((0, 2)), y.mean((0, 1)), y.mean(1), y.mean()
+    df_rs = (raters - 1) * (systems - 1)
+    ms_rs = passages * ((by_rs - by_r[:, None] - by_s + whole) ** 2).sum() / df_rs
+    ms_r = passages * systems * ((by_r - whole) ** 2).sum() / (raters - 1)
+    ms_p = raters * systems * ((by_p - whole) ** 2).sum() / (passages - 1)
+    rest = y - by_rs[:, None, :] - by_p[None, :, None] + whole
+    ms_e = (rest**2).sum() / (y.size - raters * systems - passages + 1)
+    expected = {"residual": ms_e, "rater:system": (ms_rs - ms_e) / passages,
+                "rater": (ms_r - ms_rs) / (passages * systems), "passage": (ms_p - ms_e) / (raters * systems)}  # fmt: skip
+    for name, value in expected.items():
+        assert fit.variances[name] == pytest.approx(value, rel=1e-3)
+    error = np.sqrt(2 * ms_rs / (raters * passages))
+    for pair in fit.pairs:
+        assert pair.freedom == pytest.approx(df_rs, rel=1e-3)
+        assert pair.p == pytest.approx(2 * stats.t.sf(abs(pair.difference) / error, df_rs), rel=1e-2)
+        assert (pair.high - pair.low) / 2 == pytest.approx(stats.t.ppf(0.975, df_rs) * error, rel=1e-3)
 
 
 def test_a_balanced_study_gives_the_t_test_on_rater_means() -> None:

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from elench.errors import UsageError
-from elench.stats.levels import COEFFICIENTS, FEWEST, LEVELS, SOFT, Block, estimate, values_of
+from elench.stats.levels import COEFFICIENTS, FEWEST, LEVELS, SOFT, Block, Found, estimate, values_of
 from elench.stats.plan import Ints, Plan, plan_for
 from elench.stats.resampling import Drawing, Replicates, difference_p, drawings, fisher_interval, interval, outward
-from elench.stats.weighted import merge_ties
+from elench.stats.weighted import ROUNDING, merge_ties
 
 Array = NDArray[np.float64]
 
@@ -83,8 +83,11 @@ class Sampling:
         x, y = self.x[np.ix_(rows, np.array(ms))], self.y[np.ix_(rows, np.array(ds))]
         return Block(x, y, rows, self.plan.group[rows], self.plan.system[rows], common)
 
-    def units(self, drawing: Drawing, rows: Ints) -> int:
-        return len(np.unique(drawing.unit[rows]))
+    def units(self, drawing: Drawing, rows: Ints, found: Found) -> Ints:
+        """Metrics × dimensions: how many units were drawn from; at group level only groups that have a value."""
+        if self.level == "group" and drawing.kind == "groups":
+            return found.n
+        return np.full(found.n.shape, len(np.unique(drawing.unit[rows])))
 
     def gap_p(self, first: int, second: int, dimension: int, name: str, sign: float = 1.0) -> float:
         """p that two metrics agree equally well with a dimension, on the records that both score."""
@@ -97,7 +100,7 @@ class Sampling:
         parts = []
         for drawing, drawn in zip(self.drawings, found.replicates, strict=True):
             moved = outward(drawn[:, :, 0], scale_of(name))
-            units = np.array(self.units(drawing, rows))
+            units = self.units(drawing, rows, found).min()
             parts.append(Replicates(moved[:, 0] - sign * moved[:, 1], units, drawing.jackknife, drawing.sign))
         return float(difference_p(np.asarray(value[0] - sign * value[1]), parts))
 
@@ -183,14 +186,15 @@ def correlate(
     if over not in OVER:
         raise UsageError(f"cannot resample {over!r}: choose items, systems or both")
     plan = plan_for(table.groups, [s or "" for s in table.systems], OVER[over])
-    sampling = Sampling(level, merge_ties_in(table.scores), merge_ties_in(table.human), plan, draws, seed)
+    human = merge_ties_in(table.human, ROUNDING)  # often means of single ratings
+    sampling = Sampling(level, merge_ties_in(table.scores), human, plan, draws, seed)
     found = {name: _all_blocks(sampling, name) for name in coefficients}
     low, high = {}, {}
     for name, one in found.items():
         if method == "fisher" and name not in ("accuracy", SOFT):
             low[name], high[name] = fisher_interval(one.values, one.n, name)
         else:
-            low[name], high[name] = interval(one.values, one.parts, scale=scale_of(name))
+            low[name], high[name] = interval(one.values - one.bias, one.parts, scale=scale_of(name))
     main = found[coefficients[0]]
     effective = plan.effective_n(sampling.y[:, 0]) if sampling.y.size else None
     text = f"{plan.describe(effective)}; {draws} draws, seed {seed}" if method == "bootstrap" else "Fisher"
@@ -203,12 +207,13 @@ def correlate(
     )  # fmt: skip
 
 
-def merge_ties_in(columns: Array) -> Array:
-    """`merge_ties` for columns with gaps."""
+def merge_ties_in(columns: Array, rounding: float = 0.0) -> Array:
+    """`merge_ties` for columns with gaps; `rounding` as a share of the column's largest value."""
     out = columns.copy()
     for k in range(columns.shape[1]):
         known = np.isfinite(columns[:, k])
-        out[known, k] = merge_ties(columns[known, k][:, None])[:, 0]
+        own = columns[known, k][:, None]
+        out[known, k] = merge_ties(own, rounding * np.abs(own).max(initial=0.0))[:, 0]
     return out
 
 
@@ -221,13 +226,15 @@ class _Whole:
     groups: Ints
     values: Array
     epsilon: Array
+    bias: Array
+    """How much the value is flattered by choices made on the same data; taken off for the interval"""
     parts: list[Replicates]
 
 
 def _all_blocks(sampling: Sampling, name: str) -> _Whole:
     shape = (sampling.x.shape[1], sampling.y.shape[1])
     n, records, groups = (np.zeros(shape, dtype=np.int64) for _ in range(3))
-    values, epsilon = np.full(shape, np.nan), np.full(shape, np.nan)
+    values, epsilon, bias = np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(shape)
     drawn = [np.full((len(d.times), *shape), np.nan) for d in sampling.drawings]
     units = [np.zeros(shape, dtype=np.int64) for _ in sampling.drawings]
     for rows, ms, ds in _complete(sampling.x, sampling.y):
@@ -237,16 +244,17 @@ def _all_blocks(sampling: Sampling, name: str) -> _Whole:
             continue
         found = estimate(sampling.level, sampling.block(rows, ms, ds), name, sampling.drawings)
         n[at], values[at], epsilon[at] = found.n, found.values, found.epsilon
+        bias[at] = 0.0 if found.bias is None else found.bias
         sizes = np.bincount(sampling.plan.group[rows])
         groups[at] = int((sizes >= (2 if name == "accuracy" else FEWEST)).sum())
         for k, drawing in enumerate(sampling.drawings):
             drawn[k][:, at[0], at[1]] = np.where(found.n < FEWEST, np.nan, found.replicates[k])
-            units[k][at] = sampling.units(drawing, rows)
+            units[k][at] = sampling.units(drawing, rows, found)
     parts = [
         Replicates(values_, units_, drawing.jackknife, drawing.sign)
         for values_, units_, drawing in zip(drawn, units, sampling.drawings, strict=True)
     ]
-    return _Whole(n, records, groups, values, epsilon, parts)
+    return _Whole(n, records, groups, values, epsilon, bias, parts)
 
 
 def _complete(x: Array, y: Array) -> Iterator[tuple[Ints, list[int], list[int]]]:

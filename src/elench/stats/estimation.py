@@ -83,8 +83,8 @@ def prediction_powered(
     else:
         rest, error, _ = _mean_and_error(own - used * seen, own_units)
         value = rest + used * float(f.mean())
-    of_all = used * _mean_and_error(f, unit)[1] if total > n else 0.0
-    if not tuned and total > n:  # the rated are part of all
+    of_all = used * _mean_and_error(f, unit)[1]  # also where every output is rated: outputs are a sample themselves
+    if not tuned:  # the rated are part of all
         of_all = math.sqrt(max(0.0, of_all**2 + 2 * used * _covariance(own - used * seen, seen, own_units) * n / total))
     spread = math.hypot(error, of_all)
     plain = _mean_and_error(own, own_units)[1]

@@ -6,6 +6,8 @@ both rows into one without the first and one without the second; a letter contai
 
 from __future__ import annotations
 
+import string
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,4 +47,6 @@ def _without_redundant(columns: list[frozenset[int]]) -> list[frozenset[int]]:
 
 
 def _letter(k: int) -> str:
-    return "abcdefghijklmnopqrstuvwxyz"[k % 26] + ("" if k < 26 else str(k // 26))
+    """One character each, so that a row's letters can be read apart: a–z, A–Z, α–ω, then Cyrillic."""
+    alphabet = string.ascii_letters + "αβγδεζηθικλμνξοπρστυφχψω"
+    return alphabet[k] if k < len(alphabet) else chr(0x410 + k - len(alphabet))

@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 
 from elench.errors import UsageError
 from elench.stats import weighted
-from elench.stats.pairwise import accuracy_at, all_pairs, calibrated_accuracy, pairs_within, soft_accuracy
+from elench.stats.pairwise import (
+    accuracy_at,
+    all_pairs,
+    calibrated_accuracy,
+    calibrated_draws,
+    pairs_within,
+    soft_accuracy,
+    soft_draws,
+)
 from elench.stats.plan import Ints, codes
 from elench.stats.resampling import Drawing
 
@@ -64,6 +72,8 @@ class Found:
     epsilon: Array
     replicates: list[Array]
     """One per drawing: replicates × metrics × dimensions"""
+    bias: Array | None = None
+    """How much choosing epsilon on the same data flatters the value, by the draws; None: not estimated"""
 
 
 def estimate(level: str, block: Block, name: str, drawings: Sequence[Drawing]) -> Found:
@@ -110,12 +120,17 @@ def _group(block: Block, name: str, drawings: Sequence[Drawing]) -> Found:
         defined &= defined.all(axis=1, keepdims=True)
     filled = np.where(defined, own, 0.0)
     count = defined.sum(axis=0)
+    bias = None
     with np.errstate(invalid="ignore", divide="ignore"):
         values = filled.sum(axis=0) / count
         replicates = []
         for drawing in drawings:
+            times = drawing.weights(block.rows[[m[0] for m in members]])
+            if drawing.kind == "groups" and name == "accuracy":
+                replicates.append(values + calibrated_draws(block.x, block.y, members, times))
+                bias = replicates[-1].mean(axis=0) - values
+                continue
             if drawing.kind == "groups":
-                times = drawing.weights(block.rows[[m[0] for m in members]])
                 total, seen = np.tensordot(times, filled, (1, 0)), np.tensordot(times, defined.astype(float), (1, 0))
             else:
                 total, seen = np.zeros((len(drawing.times), *block.shape)), np.zeros((len(drawing.times), *block.shape))
@@ -125,7 +140,7 @@ def _group(block: Block, name: str, drawings: Sequence[Drawing]) -> Found:
                     total += np.where(fine, drawn, 0.0)
                     seen += fine
             replicates.append(total / seen)
-    return Found(count, values, epsilon, replicates)
+    return Found(count, values, epsilon, replicates, bias)
 
 
 def _inside(block: Block, members: Ints, name: str, epsilon: Array, weights: Array) -> Array:
@@ -147,7 +162,10 @@ def _system(block: Block, name: str, drawings: Sequence[Drawing]) -> Found:
         return _soft(block, system, count, drawings)
     means = _Means(block, system)
     mean_x, mean_y = means.of(np.ones((1, len(system))))[:2]
-    mean_x, mean_y = weighted.merge_ties(mean_x[0]), weighted.merge_ties(mean_y[0])
+    mean_x, mean_y = (
+        weighted.merge_ties(mean[0], weighted.ROUNDING * np.abs(records).max(axis=0))
+        for mean, records in ((mean_x, block.x), (mean_y, block.y))
+    )
     epsilon = np.full(block.shape, np.nan)
     if name == "accuracy":
         value, epsilon, _ = calibrated_accuracy(mean_x, mean_y, all_pairs(count))
@@ -194,7 +212,7 @@ class _Means:
 
 
 def _soft(block: Block, system: Ints, count: int, drawings: Sequence[Drawing]) -> Found:
-    """Soft pairwise accuracy; spread over systems only (delete one): p-values in every draw would cost too much."""
+    """Soft pairwise accuracy; over systems by leaving one out, over items with normal p-values in every draw."""
     table = soft_accuracy(block.x, block.y, block.group, system)
     i, j = np.triu_indices(count, 1)
     value = np.full(block.shape, np.nan) if table is None else np.where(block.vary(), table[i, j].mean(axis=0), np.nan)
@@ -207,7 +225,7 @@ def _soft(block: Block, system: Ints, count: int, drawings: Sequence[Drawing]) -
             pairs = kept[:, i] * kept[:, j]
             drawn = np.tensordot(pairs, table[i, j], (1, 0)) / np.maximum(1, pairs.sum(axis=1))[:, None, None]
         elif table is not None:
-            drawn = np.broadcast_to(value, drawn.shape).copy()
+            drawn = value + soft_draws(block.x, block.y, block.group, system, drawing.weights(block.rows))
         replicates.append(drawn)
     return Found(np.full(block.shape, count), value, np.full(block.shape, np.nan), replicates)
 

@@ -8,16 +8,22 @@ metric, and epsilon is the value that makes the accuracy greatest (tie calibrati
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from elench.stats.weighted import ROUNDING, merge_ties
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 MOST_PAIRS = 1_500_000
 """Beyond so many pairs a seeded sample of as many is taken (and said)."""
+
+GRID = 257
+"""Thresholds tried in a draw"""
 
 
 class Pairs(NamedTuple):
@@ -88,6 +94,32 @@ def calibrated_accuracy(x: Array, y: Array, pairs: Pairs) -> Accuracy:
     return Accuracy(value, epsilon, influence)
 
 
+def calibrated_draws(x: Array, y: Array, members: Sequence[Index], times: Array) -> Array:
+    """Group-level accuracy with epsilon chosen anew in every draw of groups, minus that of all groups.
+
+    draws × metrics × dimensions; `times` (draws × groups) says how often each group counts. A threshold held fixed
+    hides that it was chosen on these very data. Thresholds are tried on a grid of gaps, so that a draw is a product of
+    matrices."""
+    count, pairs = len(members), [np.triu_indices(len(m), 1) for m in members]
+    i = np.concatenate([m[a] for m, (a, _) in zip(members, pairs, strict=True)])
+    j = np.concatenate([m[b] for m, (_, b) in zip(members, pairs, strict=True)])
+    group = np.repeat(np.arange(count), [len(a) for a, _ in pairs])
+    weight = np.repeat([1 / max(1, len(a)) for a, _ in pairs], [len(a) for a, _ in pairs])
+    human = np.sign(y[i] - y[j]).T
+    weights = np.concatenate([np.ones((1, count)), times])
+    out = np.empty((len(weights), x.shape[1], y.shape[1]))
+    for m, column in enumerate(x.T):
+        sign, gap = np.sign(column[i] - column[j]), np.abs(column[i] - column[j])
+        edges = np.unique(np.append(np.quantile(gap, np.linspace(0, 1, GRID), method="higher"), 0.0))
+        place = group * len(edges) + np.searchsorted(edges, gap)
+        for d, truth in enumerate(human):
+            sure, tied = ((sign == truth) & (sign != 0)) * weight, (truth == 0) * weight
+            gains = np.bincount(place, tied - sure, count * len(edges)).reshape(count, len(edges)).cumsum(axis=1)
+            best = (weights @ gains).max(axis=1) + weights @ np.bincount(group, sure, count)
+            out[:, m, d] = best / np.maximum(weights.sum(axis=1), 1e-12)
+    return np.asarray(out[1:] - out[0])
+
+
 def accuracy_at(x: Array, y: Array, epsilon: Array, times: Array) -> Array:
     """Pairwise accuracy in every draw (first axis) with a given tie threshold; `times` (draws × units) are weights."""
     i, j = np.triu_indices(x.shape[1], 1)
@@ -118,12 +150,41 @@ def soft_accuracy(x: Array, y: Array, item: Index, system: Index, signs: Array |
     return np.asarray(1 - np.abs(p_x[..., :, None] - p_y[..., None, :]))
 
 
+def soft_draws(x: Array, y: Array, item: Index, system: Index, weights: Array) -> Array:
+    """How much the soft pairwise accuracy changes in every draw (draws × metrics × dimensions), for its spread: the
+    shares of exchanges are taken as normal around the drawn leads."""
+    from scipy.special import ndtr
+
+    cells = _cells(item, system)
+    if cells is None:
+        return np.full((len(weights), x.shape[1], y.shape[1]), np.nan)
+    values = np.concatenate([x[cells], y[cells]], axis=2)  # systems × items × columns
+    i, j = np.triu_indices(len(cells), 1)
+    spread = np.sqrt(((values[i] - values[j]) ** 2).sum(axis=1))
+    spread = np.where(spread > 0, spread, 1e-12)
+    out = np.empty((len(weights) + 1, x.shape[1], y.shape[1]))
+    every = np.concatenate([np.ones((1, weights.shape[1])), weights])
+    step = max(1, 2_000_000 // (cells.size + len(i) * values.shape[2]))
+    for start in range(0, len(every), step):
+        drawn = every[start : start + step][:, cells]
+        mass = np.maximum(drawn.sum(axis=2), 1e-12)[..., None]
+        means = np.einsum("bsn,snk->bsk", drawn, values) / mass
+        p = ndtr(-(means[:, i] - means[:, j]) * cells.shape[1] / spread)
+        for m in range(x.shape[1]):
+            for d in range(y.shape[1]):
+                apart = np.abs(p[:, :, m] - p[:, :, x.shape[1] + d])
+                out[start : start + step, m, d] = 1 - apart.mean(axis=1)
+    return np.asarray(out[1:] - out[0])
+
+
 def pair_verdicts(x: Array, y: Array, group: Index, system: Index, level: str) -> tuple[Array, Index]:
     """For two metrics, pair by pair: the first's verdict right minus the second's, times the pair's weight (each with
     its own best tie threshold); and the group that each pair belongs to (group level; else 0)."""
     if level == "system":
-        means = [np.bincount(system, c) / np.bincount(system) for c in (*x.T, y[:, 0])]
-        x, y = np.stack(means[:2], axis=1), means[2][:, None]
+        columns = np.column_stack([x, y[:, 0]])
+        means = np.stack([np.bincount(system, c) / np.bincount(system) for c in columns.T], axis=1)
+        means = merge_ties(means, ROUNDING * np.abs(columns).max(axis=0))
+        x, y = means[:, :2], means[:, 2:]
     pairs = pairs_within(group) if level == "group" else all_pairs(len(x))
     epsilon = calibrated_accuracy(x, y, pairs).epsilon[:, 0]
     truth = np.sign(y[pairs.i, 0] - y[pairs.j, 0])

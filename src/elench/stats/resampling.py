@@ -128,12 +128,14 @@ def difference_p(gap: Array, parts: Sequence[Replicates]) -> Array:
     """Two-sided p that a difference on the `outward` scale is zero, from its standard error (t, units - 1).
 
     Unlike a count of draws it can fall below 1 / draws, which a correction over hundreds of pairs needs. 1 where
-    nothing can be said."""
+    nothing can be said. A difference that is the same in every draw has the p-value of as many equal signs."""
     from scipy.stats import t
 
     error, freedom = spread(parts)
+    units = np.min([part.units for part in parts if part.sign > 0], axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        p = 2 * t.sf(np.abs(gap) / error, freedom)
+        p = np.where(error > 1e-9, 2 * t.sf(np.abs(gap) / error, freedom), 2.0 ** (1 - units))
+        p = np.where(np.isfinite(error), p, np.nan)
     return np.where(np.isfinite(p) & (np.abs(gap) > 1e-12), p, 1.0)
 
 

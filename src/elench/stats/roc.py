@@ -49,7 +49,9 @@ def area_interval(area: float, influence: Array) -> tuple[float | None, float | 
 
 
 def equal_areas(first: Array, second: Array, good: Mask, unit: Ints) -> float:
-    """Two-sided p that two metrics have the same area on the same records; 1 where nothing can be said."""
+    """Two-sided p that two metrics have the same area on the same records; 1 where nothing can be said.
+
+    Two areas whose difference is the same without any unit have the p-value of as many equal signs."""
     from scipy.stats import t
 
     if not good.any() or good.all():
@@ -57,6 +59,8 @@ def equal_areas(first: Array, second: Array, good: Mask, unit: Ints) -> float:
     (a, one), (b, two) = (area_and_influence(values, good, unit) for values in (first, second))
     count = len(one)
     error = np.sqrt(count / max(1, count - 1) * float(((one - two) ** 2).sum()))
-    if count < FEWEST_UNITS or error <= 1e-12:
+    if count < FEWEST_UNITS or abs(a - b) <= 1e-12:
         return 1.0
+    if error <= 1e-12:
+        return float(2.0 ** (1 - count))
     return float(2 * t.sf(abs(a - b) / error, count - 1))

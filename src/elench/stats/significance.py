@@ -21,7 +21,7 @@ from elench.stats.levels import Block, estimate
 from elench.stats.pairwise import pair_verdicts
 from elench.stats.plan import FEWEST_UNITS, Ints, Plan, codes
 from elench.stats.resampling import Replicates, difference_p, exchange_p, exchanges, outward, spread
-from elench.stats.weighted import merge_ties
+from elench.stats.weighted import ROUNDING, merge_ties
 
 Array = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ def bootstrap_difference(
         return Difference(None, None, None, None, len(y), method, _why(x, y), both)
     gap = both[0] - both[1]
     parts = [
-        (d, np.array(sampling.units(d, rows)), drawn[:, :, 0])
+        (d, sampling.units(d, rows, found)[0, 0], drawn[:, :, 0])
         for d, drawn in zip(sampling.drawings, found.replicates, strict=True)
     ]
     scale = scale_of(coefficient)
@@ -255,7 +255,8 @@ def _complete(human: ArrayLike, first: ArrayLike, second: ArrayLike, design: Des
     group = codes(_kept(design.units, both)) if design.units is not None else np.arange(n)
     system = codes(_kept(design.systems, both)) if design.systems is not None else np.zeros(n, dtype=np.int64)
     plan = Plan(group, system, int(group.max(initial=-1)) + 1 < n, design.drawn)
-    return merge_ties(y[:, None]), merge_ties(np.stack([a, b], axis=1)), plan
+    human = merge_ties(y[:, None], ROUNDING * np.abs(y).max(initial=0.0))
+    return human, merge_ties(np.stack([a, b], axis=1)), plan
 
 
 def _kept(labels: Sequence[Hashable], mask: NDArray[np.bool_]) -> list[Hashable]:

@@ -19,6 +19,10 @@ _SAME = 1e-10
 """Values closer than this share of the largest are equal: the same numbers summed in another order."""
 
 
+ROUNDING = 1e-13
+"""What summing in another order can change, as a share of the largest term."""
+
+
 def pearson(x: Array, y: Array, weights: Array) -> Array:
     """Pearson's r in every resample."""
     x, y = _standard(x), _standard(y)
@@ -102,16 +106,18 @@ def _signs(values: Array) -> Array:
     return np.where(np.abs(gap) > _SAME * np.abs(values).max(axis=(0, 1)), np.sign(gap), 0.0)
 
 
-def merge_ties(columns: Array) -> Array:
+def merge_ties(columns: Array, floor: Array | float = 0.0) -> Array:
     """Columns in which values that differ only by rounding (1e-10 of the values themselves) are made equal.
 
     Relative to the values, not to the largest of the column: COCO's BLEU orders texts without a match by values of
-    1e-15, and published rank correlations count that order.
+    1e-15, and published rank correlations count that order. Means and other sums lose digits where large terms cancel:
+    for these `floor` is the difference that rounding alone can make.
     """
     order = np.argsort(columns, axis=0, kind="stable")
     ordered = np.take_along_axis(columns, order, axis=0)
     new = np.ones(columns.shape, dtype=bool)
-    new[1:] = np.diff(ordered, axis=0) > _SAME * np.maximum(np.abs(ordered[1:]), np.abs(ordered[:-1]))
+    size = np.maximum(np.abs(ordered[1:]), np.abs(ordered[:-1]))
+    new[1:] = np.diff(ordered, axis=0) > np.maximum(_SAME * size, floor)
     first = np.maximum.accumulate(np.where(new, np.arange(len(columns))[:, None], 0), axis=0)
     out = np.empty_like(columns)
     np.put_along_axis(out, order, np.take_along_axis(ordered, first, axis=0), axis=0)
