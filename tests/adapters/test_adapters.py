@@ -80,6 +80,8 @@ def test_a_metric_as_a_reward():
     assert function.__name__ == "elench_f1" and function(completions=[]) == []
     with pytest.raises(UsageError, match="judge="):
         reward("f1")
+    with pytest.raises(UsageError, match="f1 reads references: the data set has no such column"):
+        function(completions=["a"])  # not a reward of 0 for everything
     assert completion_text("  hi ") == "hi"
 
 

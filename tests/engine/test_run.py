@@ -1,5 +1,6 @@
 """Scoring a file: rejects, workers, resuming after kill -9, summaries, signatures."""
 
+import gzip
 import json
 import os
 import random
@@ -199,6 +200,29 @@ def test_a_record_has_the_same_fate_by_command_and_from_python(tmp_path):
             elench.score(given, "f1", strict=True)
 
 
+def test_a_record_has_the_same_fate_in_workers_over_http_and_as_a_reward(tmp_path):
+    from starlette.testclient import TestClient
+
+    from elench.adapters.rewards import reward
+    from elench.adapters.service import make_app
+
+    source = tmp_path / "in.jsonl"
+    source.write_text("\n".join(json.dumps(line) for line in LACKING))
+    run(source, tmp_path / "one.jsonl", specs="f1")
+    run(source, tmp_path / "two.jsonl", specs="f1", session=Session(workers=2))
+    assert (tmp_path / "one.jsonl").read_text() == (tmp_path / "two.jsonl").read_text()
+    found = TestClient(make_app()).post("/score", json={"records": LACKING, "metrics": ["f1"]}).json()["results"]
+    lines = [line for line in found if not line["rejected"]]
+    assert {line["id"]: line["unscored"].get("f1") for line in lines} == {"ok": None, **FATES} and len(found) == len(
+        LACKING
+    )
+    records = [line for line in LACKING if line["judge"] == "answer" and line["id"] in FATES]
+    rewarded = reward("f1", judge="answer", missing=None)(
+        completions=[r["answer"] for r in records], references=[r.get("references") for r in records]
+    )
+    assert [value is None for value in rewarded] == [FATES[r["id"]] is not None for r in records]
+
+
 def test_strict_stops_at_the_first_bad_line(tmp_path):
     source = tmp_path / "in.jsonl"
     source.write_text("\n".join(json.dumps(line) for line in LACKING))
@@ -239,6 +263,22 @@ def test_the_input_is_parsed_once(tmp_path, monkeypatch, specs):
     monkeypatch.setitem(formats.READERS, ".jsonl", counting)
     run(source, tmp_path / "out.jsonl", specs=specs)
     assert [n for n in seen if n > SAMPLE] == list(range(SAMPLE + 1, 1201))  # the head is also looked at beforehand
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "jsonl.gz"])
+def test_the_input_is_opened_three_times(tmp_path, ending):
+    """For its first rows, for the hash of all of it, and for the scores."""
+    source = tmp_path / f"in.{ending}"
+    row = b'{"answer": "a fox", "references": "a fox"}\n' if "jsonl" in ending else b"answer,references\na fox,a fox\n"
+    source.write_bytes(gzip.compress(row) if ending.endswith("gz") else row)
+    code = (
+        "import sys; opened = []; from elench.cli import cli\n"
+        "sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == 'open' else None)\n"
+        f"cli(['score', {str(source)!r}, '-m', 'f1,cider', '-o', {str(tmp_path / 'out.jsonl')!r}], standalone_mode=False)\n"
+        f"print(opened.count({str(source)!r}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "3"
 
 
 def test_windows_are_bounded_by_records_and_by_text():

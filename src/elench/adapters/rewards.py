@@ -43,25 +43,27 @@ def reward(
     chosen = parse_metric(metric)
     judged = judge or getattr(chosen, "judge", "") or (chosen.judges[0] if len(chosen.judges) == 1 else "")
     if judged not in (chosen.judges or JUDGES):
-        raise UsageError(f"{chosen} can judge {', '.join(chosen.judges)}: say which the generator writes, judge=…")
+        raise UsageError(f"{chosen} can judge {', '.join(chosen.judges)}: name what the generator writes with judge=…")
     sign = 1.0 if chosen.higher_is_better else -1.0
 
     def function(
         prompts: Sequence[Any] | None = None, completions: Sequence[Any] = (), **columns: Any
     ) -> list[float | None]:
-        records = []
+        if not completions:
+            return []
         given = [name for name in FIELDS if name in columns]
+        if lacking := [name for name in chosen.reads if name != judged and name not in given]:
+            raise UsageError(f"{chosen} reads {' and '.join(lacking)}: the data set has no such column")
         for name in given:
             if len(columns[name]) != len(completions):
                 raise UsageError(f"column {name!r} has {len(columns[name])} rows for {len(completions)} completions")
+        records = []
         for i, completion in enumerate(completions):
             fields = {name: columns[name][i] for name in given if columns[name][i] is not None}
             if isinstance(fields.get("references"), str):
                 fields["references"] = [fields["references"]]
             fields[judged] = completion_text(completion)
             records.append(Record.from_object({"id": str(i), "judge": judged, **fields}))
-        if not records:
-            return []
         values = score(records, chosen, models=models).values(str(chosen))
         known = [sign * value for value in values if value is not None]
         bound = sign * chosen.range[0 if sign > 0 else 1]

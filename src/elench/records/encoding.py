@@ -9,7 +9,6 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 from elench.errors import UsageError
 
@@ -23,15 +22,14 @@ def decompressing(name: object) -> Iterator[None]:
         raise UsageError(f"{name}: cannot be decompressed: {error}") from None
 
 
-def open_bytes(path: Path) -> BinaryIO:
+def open_bytes(path: Path) -> io.BufferedReader | gzip.GzipFile:
     """The file's bytes, decompressed when its name ends in .gz."""
-    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")  # type: ignore[return-value]
+    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")
 
 
-def encoding_of(path: Path) -> str:
-    """utf-8-sig, or UTF-16 when the file begins with its mark or has a zero in every second byte."""
-    with open_bytes(path) as file:
-        head = file.read(200)
+def encoding_of(head: bytes) -> str:
+    """utf-8-sig, or UTF-16 when a file begins with its mark or has a zero in every second byte; `head` is its start."""
+    head = head[:200]
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     even, odd = head[::2].count(0), head[1::2].count(0)
@@ -42,8 +40,17 @@ def encoding_of(path: Path) -> str:
 
 def open_text(path: Path) -> io.TextIOWrapper:
     """The file as text; bytes that are not valid stay visible as surrogates (see `invalid`)."""
-    errors = "surrogateescape" if (encoding := encoding_of(path)) == "utf-8-sig" else "replace"
-    return io.TextIOWrapper(open_bytes(path), encoding=encoding, errors=errors, newline="")
+    file = open_bytes(path)
+    encoding = encoding_of(file.peek(200))
+    errors = "surrogateescape" if encoding == "utf-8-sig" else "replace"
+    return io.TextIOWrapper(file, encoding=encoding, errors=errors, newline="")
+
+
+def read_text(path: Path) -> str:
+    """The whole file; UnicodeDecodeError where it is not valid in its encoding."""
+    with open_bytes(path) as file:
+        data = file.read()
+    return data.decode(encoding_of(data))
 
 
 def lines_of(path: Path) -> Iterator[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from elench.errors import MissingExtra, UsageError
-from elench.records.encoding import encoding_of, invalid, open_bytes, open_text, shown
+from elench.records.encoding import invalid, open_text, read_text, shown
 from elench.records.record import Reject
 from elench.records.spreadsheets import NESTED, Row, no_constant, read_csv, read_xlsx
 
@@ -70,9 +70,7 @@ def _from_arrow(name: str, value: Any) -> Any:
 def read_json(path: Path) -> Iterator[Row]:
     """A SQuAD file ({"data": [{"paragraphs": …}]}) or a list of record objects. Line numbers count its questions."""
     try:
-        with open_bytes(path) as file:
-            text = file.read().decode(encoding_of(path))
-        document = json.loads(text or "[]", parse_constant=no_constant)
+        document = json.loads(read_text(path) or "[]", parse_constant=no_constant)
     except UnicodeDecodeError as wrong:
         raise UsageError(f"{path}: not valid UTF-8 at byte {wrong.start + 1}: save the file as UTF-8") from None
     except (ValueError, RecursionError) as wrong:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from elench.errors import UsageError
-from elench.records.encoding import encoding_of, lines_of, open_bytes
+from elench.records.encoding import lines_of, read_text
 from elench.records.mapping import ALIASES, normalised
 from elench.records.record import Record, Reject
 from elench.records.source import Source, as_source, listed
@@ -96,8 +96,7 @@ def read_predictions(path: Path) -> dict[str, str]:
         raise UsageError(f"{path}: no such file")
     if path.suffix.lower() == ".json":
         try:
-            with open_bytes(path) as file:
-                document = json.loads(file.read().decode(encoding_of(path)))
+            document = json.loads(read_text(path))
         except (ValueError, RecursionError) as error:
             raise UsageError(f"{path}: not valid JSON: {error}") from None
         if isinstance(document, dict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -39,6 +39,8 @@ class Source:
     assumed: str | None = None
     """What the file judges, where its records do not say."""
     any_language: bool = False
+    head: tuple[Row, ...] = field(default=(), repr=False, compare=False)
+    """The first rows of the file, read once when it is opened: they show its columns and what it judges."""
 
     def __str__(self) -> str:
         return self.name
@@ -66,14 +68,16 @@ class Source:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns in the first rows."""
-        head = [row for _, row in islice(self.rows(), SNIFFED) if isinstance(row, dict)]
-        return tuple(dict.fromkeys(str(name) for row in head for name in row))
+        return tuple(dict.fromkeys(str(name) for row in sniffed(self.head) for name in row))
 
     def read(self) -> Iterator[Record | Reject]:
         """Every record, and every line that is not one, in file order."""
+        return self._records(self.rows())
+
+    def _records(self, rows: Iterable[Row]) -> Iterator[Record | Reject]:
         seen: dict[int, int] = {}
         empty = True
-        for line, row in self.rows():
+        for line, row in rows:
             empty = False
             item = row if isinstance(row, Reject) else self._record(line, row)
             if isinstance(item, Record):
@@ -114,7 +118,7 @@ class Source:
 
     def sample(self) -> list[Record]:
         """The first records, which show what the file is."""
-        return [item for item in islice(self.read(), SAMPLE) if isinstance(item, Record)]
+        return [item for item in self._records(self.head) if isinstance(item, Record)]
 
     def for_metrics(self, metrics: Sequence[Need]) -> Source:
         """The source with what it judges decided for these metrics; UsageError when no metric finds its fields."""
@@ -169,11 +173,17 @@ def as_source(
     if not path.is_file():
         raise UsageError(f"{name}: {'is a folder; name a file in it' if path.is_dir() else 'no such file'}")
     opened = Source(path, name, dict(mapping or {}), judge=judge)
-    head = [row for _, row in islice(opened.rows(), SNIFFED) if isinstance(row, dict)]
+    opened = replace(opened, head=tuple(islice(opened.rows(), SAMPLE)))
+    first = sniffed(opened.head)
     for field_name, column in opened.mapping.items():
-        if head and all(value_at(row, column) is ABSENT for row in head):
+        if first and all(value_at(row, column) is ABSENT for row in first):
             raise UsageError(_no_column(opened, field_name, column))
-    return replace(opened, recognised=recognise(head))
+    return replace(opened, recognised=recognise(first))
+
+
+def sniffed(head: Sequence[Row]) -> list[dict[str, Any]]:
+    """The rows among the first ones that show which columns a file has."""
+    return [row for _, row in head[:SNIFFED] if isinstance(row, dict)]
 
 
 def _no_column(source: Source, name: str, column: str) -> str:
