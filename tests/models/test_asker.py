@@ -34,30 +34,36 @@ TEXTS = [[5, 6, 7, 8, 9, 10, 11], [3, 4, 5], [12, 13, 14, 15, 16, 17, 18, 19, 20
 WISHES = [[[2, 3], [4, 5, 6, 7], [8]], [[9, 9, 2]], [[1, 2, 3, 4, 5], [7, 7]]]
 
 
+def writer(model):
+    """The tiny model as ONNX Runtime runs it, in a graph of its own shape."""
+    pytest.importorskip("onnx")
+    from elench.models.branches import Branches
+    from elench.models.llama_writer import LlamaWriter
+    from elench.train.llama_graphs import LlamaShape, llama_writer
+
+    config = model.config
+    shape = LlamaShape(
+        config.num_hidden_layers, config.hidden_size, config.num_attention_heads, config.num_key_value_heads,
+        config.intermediate_size, config.vocab_size, config.rms_norm_eps,
+    )  # fmt: skip
+    weights = {name: p.detach().numpy() for name, p in model.named_parameters()}
+    graphs = {"smollm-write": llama_writer(shape).SerializeToString()}
+    return Branches(LlamaWriter(weights, 10000.0, size=config.head_dim, graphs=graphs), end=0)
+
+
 @pytest.mark.parametrize("beams", [1, 3])
 def test_branches_equal_transformers_generate_one_at_a_time(tiny, beams):
-    from elench.models.branches import Branches
+    from elench.models.torch_networks import Generator
 
-    written = Branches(tiny, end=0).write(TEXTS, WISHES, beams, limit=200)
-    for text, wishes, endings in zip(TEXTS, WISHES, written, strict=True):
-        for wish, found in zip(wishes, endings, strict=True):
-            prompt = torch.tensor([text + wish])
-            alone = tiny.generate(
-                prompt,
-                attention_mask=torch.ones_like(prompt),
-                max_new_tokens=200,
-                num_beams=beams,
-                do_sample=False,
-                early_stopping=beams > 1 or None,
-            )[0, prompt.shape[1] :].tolist()
-            assert found[0] == [t for t in alone if t != 0]
+    ours, theirs = (w.write(TEXTS, WISHES, beams, limit=200) for w in (writer(tiny), Generator(tiny, end=0)))
+    for mine, alone in zip(ours, theirs, strict=True):
+        for found, expected in zip(mine, alone, strict=True):
+            assert found[0] == expected[0]
             assert len(found) <= beams and len({tuple(f) for f in found}) == len(found)
 
 
 def test_batch_does_not_change_what_is_written(tiny):
-    from elench.models.branches import Branches
-
-    branches = Branches(tiny, end=0)
+    branches = writer(tiny)
     together = branches.write(TEXTS, WISHES, 2, 30)
     assert together == [branches.write([t], [w], 2, 30)[0] for t, w in zip(TEXTS, WISHES, strict=True)]
 
@@ -173,13 +179,31 @@ def test_cloze_questions_put_a_question_word_in_the_answers_place(answer, questi
     assert asker.answer([Ask(text, answer, text.index(answer))]) == [(question,)]
 
 
+TEXT = (
+    "Anna Weber moved from Ulm to the coast in 1987. She opened a small bakery near the harbour, where she sold rye "
+    "bread and plum cake. In 1994 the town council gave her a medal for feeding three hundred people after a flood. Her "
+    "brother Karl, an engineer, built the ovens from old ship boilers. The bakery closed in 2011, and the building is "
+    "now a museum of fishing nets that opens on Sundays."
+)
+ANSWERS = (
+    "Anna Weber", "Ulm", "1987", "a small bakery", "the harbour", "rye bread and plum cake", "1994", "the town council",
+    "a medal", "three hundred people", "a flood", "Karl", "an engineer", "the ovens", "old ship boilers", "2011",
+    "The bakery", "a museum of fishing nets", "Sundays", "the coast",
+)  # fmt: skip
+
+
 @pytest.mark.embedded
-def test_the_shipped_trained_asker_asks_for_its_answer():
-    from elench.models.base import ModelChoice, load_model
+def test_the_shipped_asker_asks_for_its_answer_and_writes_what_transformers_writes():
+    """20 questions in ONNX Runtime, side by side, and one by one with transformers' generate on the merged weights."""
+    from dataclasses import replace
+
+    from elench.models.base import ModelChoice, load, resolve
     from elench.requests import Ask
 
-    text = "Anna Weber moved from Ulm to the coast in 1987."
-    asker = load_model(ModelChoice("asker", "trained"))
-    year, who = asker.answer([Ask(text, "1987", text.index("1987")), Ask(text, "Anna Weber", 0)])
-    assert "year" in year[0] or year[0].startswith("When")
-    assert who[0].endswith("?") and "Anna" not in who[0]
+    identity = resolve(ModelChoice("asker", "trained", dtype="int8"))
+    assert (identity.runtime, identity.dtype) == ("onnx", "float32")
+    asked = [Ask(TEXT, answer, TEXT.index(answer)) for answer in ANSWERS]
+    found = load(identity).answer(asked)
+    assert "year" in found[2][0] or found[2][0].startswith("When")
+    assert found[0][0].endswith("?") and "Anna" not in found[0][0]
+    assert found == load(replace(identity, runtime="torch")).answer(asked)

@@ -20,7 +20,9 @@ from elench.models.llama import Llama, rope_theta  # noqa: E402
 from elench.models.onnx_session import GRAPHS, tensors  # noqa: E402
 from elench.models.tokens import Tokens, padded  # noqa: E402
 from elench.requests import Classify, ClassifyQuestion, Continue, Embed, Read, Recover, Relate, Weigh  # noqa: E402
-from elench.train.graphs import BertShape, LlamaShape, bert, graphs, llama, llama_head, masked_head  # noqa: E402
+from elench.train.bert_graphs import BertShape, bert, masked_head  # noqa: E402
+from elench.train.graphs import graphs  # noqa: E402
+from elench.train.llama_graphs import LlamaShape, llama, llama_head  # noqa: E402
 from tests.tiny import tiny  # noqa: E402
 
 QUESTION, CONTEXT = "Who wrote the great book?", "Jane Austen wrote the great old book in the city by the river."

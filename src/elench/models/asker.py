@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from elench.models import cloze
 from elench.models.base import Identity, Model, ModelChoice
 from elench.models.branches import Branches
 from elench.models.checkpoints import checkpoint_identity, find, need
 from elench.models.shipped import WEIGHTS, load_shipped, shipped_identity
+from elench.models.tokens import Tokens
 from elench.models.transformer import Loaded, load_transformer
 from elench.text.passages import passage_of, passages
 
@@ -27,23 +29,28 @@ LIMIT = 32
 """Most tokens of a question."""
 
 
-def passage_ids(tokenizer: Any, passage: str) -> list[int]:
+def passage_ids(tokens: Tokens, passage: str) -> list[int]:
     """A passage as the asker reads it: the part that all its answers share."""
-    ids: list[int] = tokenizer(" ".join(passage.split()), add_special_tokens=False)["input_ids"]
-    return ids
+    return tokens.ids([" ".join(passage.split())])[0]
 
 
-def wish_ids(tokenizer: Any, answer: str) -> list[int]:
+def wish_ids(tokens: Tokens, answer: str) -> list[int]:
     """The answer that is wished for, after the passage."""
-    wish = f"\nAnswer: {' '.join(answer.split())}\nQuestion:"
-    ids: list[int] = tokenizer(wish, add_special_tokens=False)["input_ids"]
-    return ids
+    return tokens.ids([f"\nAnswer: {' '.join(answer.split())}\nQuestion:"])[0]
 
 
-def target_ids(tokenizer: Any, question: str) -> list[int]:
+def target_ids(tokens: Tokens, question: str) -> list[int]:
     """A question as the asker writes it, with the token that ends it."""
-    ids: list[int] = tokenizer(f" {' '.join(question.split())}", add_special_tokens=False)["input_ids"]
-    return [*ids, tokenizer.eos_token_id]
+    assert tokens.eos is not None
+    return [*tokens.ids([f" {' '.join(question.split())}"])[0], tokens.eos]
+
+
+class Writer(Protocol):
+    """What writes: ONNX Runtime (elench.models.branches) or torch (elench.models.torch_networks)."""
+
+    def write(
+        self, texts: Sequence[Sequence[int]], wishes: Sequence[Sequence[Sequence[int]]], beams: int, limit: int
+    ) -> list[list[list[list[int]]]]: ...
 
 
 class PassageAsker(Model):
@@ -52,10 +59,11 @@ class PassageAsker(Model):
     role: ClassVar[str] = "asker"
     rows = 160
     """Questions (times beams) that are written side by side."""
+    texts = 16
+    """Passages that are read side by side."""
 
-    def __init__(self, model: Any, tokenizer: Any) -> None:
-        self.tokenizer = tokenizer
-        self.branches = Branches(model, tokenizer.eos_token_id)
+    def __init__(self, writer: Writer, tokens: Tokens) -> None:
+        self.writer, self.tokens = writer, tokens
         self._passages = lru_cache(maxsize=4096)(passages)
 
     def passage(self, request: Any) -> str:
@@ -66,21 +74,21 @@ class PassageAsker(Model):
         return [len(self.passage(r)) // 4 + LIMIT for r in requests]
 
     def batches(self, requests: Sequence[Any]) -> list[list[int]]:
-        """Answers of one passage together, up to so many rows at a time."""
+        """Answers of one passage together, up to so many rows and passages at a time."""
         found: dict[tuple[str, int], list[int]] = defaultdict(list)
         for i, request in enumerate(requests):
             found[self.passage(request), request.beams].append(i)
         groups: list[list[int]] = []
-        room, last = 0, 0
+        room, texts, last = 0, 0, 0
         for (_, beams), members in sorted(found.items(), key=lambda item: (item[0][1], -len(item[0][0]), item[1])):
             most = max(1, self.rows // beams)
             for at in range(0, len(members), most):
                 part = members[at : at + most]
-                if beams != last or len(part) > room:
+                if beams != last or len(part) > room or not texts:
                     groups.append([])
-                    room, last = most, beams
+                    room, texts, last = most, self.texts, beams
                 groups[-1] += part
-                room -= len(part)
+                room, texts = room - len(part), texts - 1
         return groups
 
     def answer(self, batch: Sequence[Any]) -> list[tuple[str, ...]]:
@@ -92,15 +100,15 @@ class PassageAsker(Model):
             groups = [(text, members) for (b, text), members in found.items() if b == beams and text.strip()]
             if not groups:
                 continue
-            written = self.branches.write(
-                [passage_ids(self.tokenizer, text) for text, _ in groups],
-                [[wish_ids(self.tokenizer, batch[i].answer) for i in members] for _, members in groups],
+            written = self.writer.write(
+                [passage_ids(self.tokens, text) for text, _ in groups],
+                [[wish_ids(self.tokens, batch[i].answer) for i in members] for _, members in groups],
                 beams,
                 LIMIT,
             )
             for (_, members), endings in zip(groups, written, strict=True):
                 for i, variants in zip(members, endings, strict=True):
-                    answers[i] = tidy(self.tokenizer.decode(ids, skip_special_tokens=True) for ids in variants)
+                    answers[i] = tidy(self.tokens.decode(ids) for ids in variants)
         return answers
 
 
@@ -155,7 +163,7 @@ def tidy(questions: Any) -> tuple[str, ...]:
 
 
 def build(base: Path, settings: Mapping[str, Any]) -> Any:
-    """The base language model with room for the corrections."""
+    """The base language model in torch, with room for the adapters."""
     from elench.train.asker import new_asker
 
     return new_asker(base, settings)[0]
@@ -165,22 +173,29 @@ def resolve(choice: ModelChoice) -> Identity:
     """The asker a run asks for: the shipped trained one, cloze, one trained here (a folder), or text-to-text."""
     if choice.name == cloze.NAME:
         return Identity("asker", cloze.NAME, cloze.sha256(), kind="cloze")
+    # int8 would change what is written: the trained asker stays in float32, and its identity says so
     if choice.name == TRAINED or (choice.name is None and choice.family == "embedded"):
-        return shipped_identity(choice)
+        return shipped_identity(replace(choice, dtype="float32"))
     found = find(choice)
     if (found.folder / WEIGHTS).exists():
-        return shipped_identity(choice, found.folder)
+        return shipped_identity(replace(choice, dtype="float32"), found.folder)
     return checkpoint_identity(choice, "text", found)
 
 
 def load(identity: Identity) -> Model:
     if identity.kind == "cloze":
         return cloze.ClozeAsker()
-    need("torch", "transformers", "safetensors")
     if identity.kind == "text":
         return TextAsker(load_transformer(identity, "AutoModelForSeq2SeqLM"))
-    from transformers import AutoTokenizer
+    assert identity.base
+    tokens = Tokens.from_folder(identity.base)
+    assert tokens.eos is not None
+    if identity.runtime == "onnx":
+        from elench.models.llama_writer import writer
 
+        return PassageAsker(Branches(writer(identity), tokens.eos), tokens)
+    need("torch", "transformers", "safetensors")
+    from elench.models.torch_networks import Generator
     from elench.train.lora import merge
 
-    return PassageAsker(merge(load_shipped(identity, build)), AutoTokenizer.from_pretrained(identity.base))
+    return PassageAsker(Generator(merge(load_shipped(identity, build)), tokens.eos), tokens)

@@ -173,6 +173,39 @@ class CausalNetwork(Network):
         return head if own is not None and torch.equal(own, whole) else None
 
 
+class Generator:
+    """Writes endings with transformers' own search, one branch at a time: the reference for elench.models.branches,
+    and for askers on a base that the shipped graphs do not fit."""
+
+    def __init__(self, model: Any, end: int) -> None:
+        self.model, self.end = model, end
+
+    def write(
+        self, texts: Sequence[Sequence[int]], wishes: Sequence[Sequence[Sequence[int]]], beams: int, limit: int
+    ) -> list[list[list[list[int]]]]:
+        """For each text and each of its wishes (the tokens a branch begins with) up to `beams` endings, best first."""
+        pairs = zip(texts, wishes, strict=True)
+        return [[self._endings([*text, *wish], beams, limit) for wish in own] for text, own in pairs]
+
+    def _endings(self, prompt: list[int], beams: int, limit: int) -> list[list[int]]:
+        import torch
+
+        ids = torch.tensor([prompt], device=self.model.device)
+        with torch.inference_mode():
+            out = self.model.generate(
+                ids,
+                attention_mask=torch.ones_like(ids),
+                max_new_tokens=limit,
+                num_beams=beams,
+                num_return_sequences=beams,
+                do_sample=False,
+                early_stopping=beams > 1 or None,
+                eos_token_id=self.end,
+                pad_token_id=self.end,
+            )
+        return [[t for t in row if t != self.end] for row in out[:, len(prompt) :].tolist()]
+
+
 class TokenClassifier(Network):
     """A plain BERT token classifier as keyphrase model; as in the authors' checkpoint, its first class is "key"."""
 

@@ -20,6 +20,7 @@ from elench.models.asker import passage_ids, target_ids, wish_ids
 from elench.models.base import ModelChoice, load_model
 from elench.models.checkpoints import find, need
 from elench.models.shipped import save_shipped
+from elench.models.tokens import Tokens
 from elench.text.passages import passage_of, passages
 from elench.train.branching import Lesson, collate
 from elench.train.examples import Example, read_paragraphs
@@ -58,12 +59,13 @@ def lessons(examples: list[Example], tokenizer: Any) -> list[Lesson]:
     for e in examples:
         found[passage_of(e.context, e.start, cut[e.context])].append(e)
     made = []
+    tokens = Tokens.from_transformers(tokenizer)
     for passage, group in found.items():
         branches = [
-            (tuple(wish_ids(tokenizer, e.answers[0])), tuple(target_ids(tokenizer, e.question)))
+            (tuple(wish_ids(tokens, e.answers[0])), tuple(target_ids(tokens, e.question)))
             for e in {(e.answers[0], e.question): e for e in group}.values()
         ]
-        ids = tuple(passage_ids(tokenizer, passage))
+        ids = tuple(passage_ids(tokens, passage))
         made += [Lesson(ids, tuple(branches[at : at + BRANCHES])) for at in range(0, len(branches), BRANCHES)]
     return made
 

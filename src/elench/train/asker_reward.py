@@ -11,6 +11,7 @@ import numpy as np
 from elench.adapters.rewards import reward as reward_function
 from elench.adapters.rewards import usable_question
 from elench.models.asker import passage_ids, target_ids, wish_ids
+from elench.models.tokens import Tokens
 from elench.text.passages import passage_of, passages
 from elench.train.examples import Example
 from elench.train.selfcritical import Curve, Plan, Reward, Task, learn, save_curve
@@ -22,11 +23,12 @@ JUDGED = 100
 def tasks(examples: Sequence[Example], tokenizer: Any) -> list[Task]:
     """Passage and wished-for answer as the prompt, the human question as the target."""
     made = []
+    tokens = Tokens.from_transformers(tokenizer)
     for e in examples:
         passage = passage_of(e.context, e.start, passages(e.context))
-        prompt = (*passage_ids(tokenizer, passage), *wish_ids(tokenizer, e.answers[0]))
+        prompt = (*passage_ids(tokens, passage), *wish_ids(tokens, e.answers[0]))
         fields = {"context": passage, "answer": e.answers[0]}
-        made.append(Task(prompt, tuple(target_ids(tokenizer, e.question)), fields))
+        made.append(Task(prompt, tuple(target_ids(tokens, e.question)), fields))
     return made
 
 

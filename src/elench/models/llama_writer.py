@@ -1,0 +1,161 @@
+"""SmolLM2 as a writer in ONNX Runtime: texts are read once, rows go on from them token by token.
+
+A text's keys and values are kept once, whatever the number of rows that continue it; those of the rows stay in ONNX
+Runtime's own memory from step to step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from elench.models.base import Identity
+from elench.models.branches import Best
+from elench.models.llama import FAR, Llama, rope_theta
+from elench.models.onnx_session import Array, Session, tensors
+from elench.models.shipped import WEIGHTS, grow, shipped_config
+from elench.models.tokens import Ints, padded, present
+from elench.requests import Floats
+
+Memory = dict[str, Any]
+"""Keys and values by the graph's names (`layers.0.key`), as ONNX Runtime holds them: rows × groups × tokens × size."""
+
+
+class LlamaWriter(Llama):
+    """A Llama-like model that writes; the same session reads the texts and writes their endings."""
+
+    def read(self, texts: Sequence[Sequence[int]]) -> WriterRows:
+        """The texts' keys and values, read in one pass; nothing to continue yet: one hidden token takes that place."""
+        ids = padded(texts)
+        width = ids.shape[1]
+        nothing = {name: _held(np.zeros((1, self.groups, 1, self.size), np.float32)) for name in self.memory_names}
+        rows = WriterRows(self, nothing, np.full((1, 1), FAR, np.float32))
+        seen = np.tri(width, dtype=bool)[None]
+        rows.forward(ids, np.broadcast_to(np.arange(width), ids.shape), seen, [0] * len(texts), 1)
+        return WriterRows(self, rows.own, np.where(present(texts), np.float32(0), FAR))
+
+    @property
+    def groups(self) -> int:
+        """Heads of keys and values."""
+        return len(self.weights["model.layers.0.self_attn.k_proj.weight"]) // self.size
+
+    @property
+    def share(self) -> int:
+        """Query heads that share a head of keys and values."""
+        return len(self.weights["model.layers.0.self_attn.q_proj.weight"]) // self.size // self.groups
+
+    @property
+    def memory_names(self) -> list[str]:
+        return [f"layers.{n}.{kind}" for n in range(self.depth) for kind in ("key", "value")]
+
+    def session(self) -> Session:
+        """Made when first needed."""
+        if "smollm-write" not in self.sessions:
+            weights = {**self._layers(), "words": self.output.astype(np.float32).T}
+            self.sessions["smollm-write"] = Session(self.graphs.get("smollm-write", "smollm-write"), weights)
+        return self.sessions["smollm-write"]
+
+
+class WriterRows:
+    """Rows that continue texts: see `elench.models.branches.Rows`."""
+
+    def __init__(self, network: LlamaWriter, texts: Memory, mask: Floats) -> None:
+        self.network, self.mask = network, mask
+        self.texts = {name.replace("key", "text.key").replace("value", "text.value"): v for name, v in texts.items()}
+        empty = _held(np.zeros((1, network.groups, 0, network.size), np.float32))
+        self.own: Memory = dict.fromkeys(network.memory_names, empty)
+        self.owners: list[int] = []
+        self.seen: npt.NDArray[np.bool_]
+        self.next: Ints
+
+    def begin(self, wishes: Sequence[Sequence[int]], owners: Sequence[int], best: int) -> Best:
+        """Padded on the left, so that all rows end at the same place."""
+        width = max(map(len, wishes))
+        self.owners = list(owners)
+        self.seen = np.array([[i >= width - len(w) for i in range(width)] for w in wishes])
+        lengths = (self.mask == 0).sum(1)[self.owners]
+        self.next = lengths + np.array([len(w) for w in wishes])
+        places = np.maximum(self.next[:, None] + np.arange(-width, 0), 0)
+        ids = np.array([[0] * (width - len(w)) + list(w) for w in wishes], dtype=np.int64)
+        return self.forward(ids, places, self.seen[:, None, :] & np.tri(width, dtype=bool), [0] * len(wishes), best)
+
+    def step(self, parents: Sequence[int], tokens: Sequence[int], best: int) -> Best:
+        rows = list(parents)
+        self.owners = [self.owners[r] for r in rows]
+        self.seen = np.concatenate([self.seen[rows], np.ones((len(rows), 1), bool)], axis=1)
+        places = self.next[rows][:, None]
+        self.next = places[:, 0] + 1
+        ids = np.asarray(tokens, dtype=np.int64)[:, None]
+        return self.forward(ids, places, self.seen[:, None, :], rows, best)
+
+    def forward(self, ids: Ints, places: Ints, seen: Array, parents: Sequence[int], best: int) -> Best:
+        """One pass: the likeliest next tokens of each row; the rows' keys and values grow."""
+        network, owners = self.network, self.owners or [0] * len(ids)
+        queries = network.share * ids.shape[1]
+        mask = np.tile(np.where(seen, np.float32(0), FAR)[:, None], (1, 1, network.share, 1))
+        inputs: dict[str, Array] = {
+            "embeddings": network.words[ids].astype(np.float32),
+            "positions": np.ascontiguousarray(places, dtype=np.int64),
+            "mask": np.broadcast_to(mask, (len(ids), *mask.shape[1:])),
+            "text.mask": self.mask[:, None, None, :],
+            "parents": np.asarray(parents, dtype=np.int64),
+            "cut": np.array([self.mask.shape[1], mask.shape[-1]]),
+            "best": np.array([best]),
+            **_by_text(owners, len(self.mask), network.groups, queries),
+        }
+        given = {name: _held(values) for name, values in inputs.items()} | self.texts
+        given |= {f"{name}.before": values for name, values in self.own.items()}
+        names = network.memory_names
+        logs, tokens, *memory = network.session().run_held(given, ["logprobs", "tokens", *names])
+        self.own = dict(zip(names, memory, strict=True))
+        return logs.numpy(), tokens.numpy()
+
+
+def _by_text(owners: Sequence[int], texts: int, groups: int, queries: int) -> dict[str, Array]:
+    """How rows are laid out text by text in the attention (see `elench.train.llama_graphs.llama_writer`)."""
+    members: list[list[int]] = [[] for _ in range(texts)]
+    for row, text in enumerate(owners):
+        members[text].append(row)
+    most = max(map(len, members))
+    slots = [row for own in members for row in (*own, *[0] * (most - len(own)))]
+    places = np.zeros(len(owners), dtype=np.int64)
+    for text, own in enumerate(members):
+        places[own] = text * most + np.arange(len(own))
+    sizes = {
+        "spread": (texts, most, groups, queries, -1),
+        "joined": (texts, groups, most * queries, -1),
+        "folded": (texts, groups, most, queries, -1),
+        "flat": (texts * most, groups, queries, -1),
+    }
+    return {"slots": np.array(slots), "places": places} | {name: np.array(size) for name, size in sizes.items()}
+
+
+def _held(values: Array) -> Any:
+    """An array as ONNX Runtime's own value."""
+    import onnxruntime
+
+    return onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(values))
+
+
+def merged(base: Mapping[str, Array], adapters: Mapping[str, Floats], scale: float) -> dict[str, Array]:
+    """A model's tensors with its LoRA adapters added: W + scale · up · down."""
+    found = dict(base)
+    for name, up in adapters.items():
+        if name.endswith(".up"):
+            layer = name.removesuffix(".up")
+            found[f"{layer}.weight"] = base[f"{layer}.weight"].astype(np.float32) + np.float32(scale) * (
+                up @ adapters[f"{layer}.down"]
+            )
+    return found
+
+
+def writer(identity: Identity) -> LlamaWriter:
+    """The trained asker of an identity: its base with the adapters merged in."""
+    assert identity.base
+    settings = shipped_config(identity.role, identity.folder)["settings"]
+    adapters = grow(tensors(identity.folder / WEIGHTS))
+    base = tensors(identity.base / "model.safetensors")
+    return LlamaWriter(merged(base, adapters, float(settings["scale"])), rope_theta(identity.base))
