@@ -15,6 +15,7 @@ from elench.cli._options import model_options, models_from
 @click.option(
     "--scores", multiple=True, type=click.Path(path_type=Path), help="Score files to use instead of scoring again."
 )
+@click.option("--only", default="", metavar="TEXT", help='Compute only tables with this in their name, as "Table 4".')
 @click.option("--lexical", is_flag=True, help="Compute only metrics that ask no model; others only from --scores.")
 @click.option("--limit", type=click.IntRange(50), help="At most so many records of each file (a seeded sample).")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
@@ -24,8 +25,8 @@ from elench.cli._options import model_options, models_from
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here instead of the terminal.")
 @model_options
 def command(
-    paper: str, data: Path | None, scores: tuple[Path, ...], lexical: bool, limit: int | None, seed: int, form: str,
-    output: Path | None, family: str, model: tuple[str, ...], dtype: str, device: str | None, pull: bool,
+    paper: str, data: Path | None, scores: tuple[Path, ...], only: str, lexical: bool, limit: int | None, seed: int,
+    form: str, output: Path | None, family: str, model: tuple[str, ...], dtype: str, device: str | None, pull: bool,
 ) -> None:  # fmt: skip
     """The tables of PAPER that the data at hand can support; says plainly what cannot be replicated and why."""
     import shutil
@@ -38,7 +39,7 @@ def command(
         data_folder(data), models_from(family, model, dtype, device, pull), scores, lexical, limit, seed,
         tell=lambda line: click.echo(f"elench: scoring {line}", err=True),
     )  # fmt: skip
-    text = show(replicate(paper, source), form, max(shutil.get_terminal_size((150, 24)).columns, 110))
+    text = show(replicate(paper, source, only), form, max(shutil.get_terminal_size((150, 24)).columns, 110))
     if output is None:
         click.echo(text, nl=False)
     else:

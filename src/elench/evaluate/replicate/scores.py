@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,15 @@ class Column:
     reason: str | None = None
 
 
+@dataclass(frozen=True)
+class Explained:
+    """One metric's evidence for some records (None where unscored), or the reason why there is none."""
+
+    spec: str
+    evidence: list[Mapping[str, Any] | None] | None
+    reason: str = ""
+
+
 @dataclass
 class Source:
     """The data folder, the score files at hand, and the models that may be asked."""
@@ -53,19 +62,24 @@ class Source:
     _given: dict[str, dict[tuple[str, str | None], float]] | None = None
 
     def records(self, name: str) -> list[Record]:
-        """The records of a data file, found in the folder or its `judgements`."""
+        """The records of a data file, or a sample of them."""
         if name not in self._records:
-            if self.folder is None:
-                raise UsageError(f"no data: give --data DIR (or set ELENCH_DATA) with {name}")
-            found = [p for p in (self.folder / name, self.folder / "judgements" / name) if p.is_file()]
-            if not found:
-                raise UsageError(f"no data: {name} is not in {self.folder}")
-            records = list(read_records(found[0]))
+            records = self.all_records(name)
             if self.limit is not None and len(records) > self.limit:
                 chosen = np.random.default_rng(self.seed).choice(len(records), self.limit, replace=False)
                 records = [records[k] for k in sorted(chosen.tolist())]
             self._records[name] = records
         return self._records[name]
+
+    def all_records(self, name: str) -> list[Record]:
+        """The records of a data file, found in the folder, its `judgements` or its `corpora`."""
+        if self.folder is None:
+            raise UsageError(f"no data: give --data DIR (or set ELENCH_DATA) with {name}")
+        places = [self.folder / part / name for part in ("", "judgements", "corpora")]
+        found = [path for path in places if path.is_file()]
+        if not found:
+            raise UsageError(f"no data: {name} is not in {self.folder}")
+        return list(read_records(found[0]))
 
     def column(self, data: str, specs: Specs, reference: int | None = None) -> Column:
         """A metric's scores of a data file; with `reference`, against only that one of the references."""
@@ -121,6 +135,41 @@ class Source:
             self.signatures[spec] = column.signature
         return column
 
+    def evidence(self, data: str, specs: Specs) -> Explained:
+        """A metric's evidence for a data file: from a score file written with --explain, else computed."""
+        import elench
+
+        spec, reason = _first_known(specs)
+        records = self.records(data)
+        given = _read_evidence(self.score_files, spec)
+        if given:
+            return Explained(spec, [given.get((r.id, r.system)) for r in records])
+        if reason or self.lexical:
+            return Explained(spec, None, reason or "not computed: asks models, left out by --lexical")
+        self.tell(f"{spec} on {data} ({len(records)} records)")
+        try:
+            result = elench.score(records, [spec], models=self.models)
+        except ElenchError as error:
+            return Explained(spec, None, f"not computed: {error}")
+        self.signatures[spec] = result.signatures[spec]
+        return Explained(spec, [o.scores[spec].evidence if spec in o.scores else None for o in result.outcomes])
+
+    def question_classes(self, data: str) -> list[str]:
+        """The coarse class of each record's question (ABBR, DESC, ENTY, HUM, LOC, NUM), by the question classifier."""
+        from elench.engine.session import Session
+        from elench.requests import ClassifyQuestion
+
+        if self.lexical:
+            raise UsageError("asks models (the question classifier), left out by --lexical")
+
+        async def coarse(question: str) -> str:
+            fine = (await ClassifyQuestion(question)).fine
+            return max(fine, key=fine.__getitem__).split(":")[0]
+
+        session = Session(self.models) if self.models else Session()
+        questions = [r.question or "" for r in self.records(data)]
+        return [found[0] for _, found in session.map(questions, lambda q: [coarse(q)])]
+
     def _values(self, metric: Metric, records: Sequence[Record]) -> Column:
         import elench
 
@@ -170,6 +219,19 @@ def _read_all(files: Sequence[Path]) -> dict[str, dict[tuple[str, str | None], f
                 if isinstance(value, int | float):
                     name = _first_known(spec)[0]
                     found.setdefault(name, {})[str(entry["id"]), entry.get("system")] = float(value)
+    return found
+
+
+def _read_evidence(files: Sequence[Path], spec: str) -> dict[tuple[str, str | None], Mapping[str, Any]]:
+    """(id, system) → evidence of one metric, over all score files."""
+    from elench.runs import read_lines
+
+    found: dict[tuple[str, str | None], Mapping[str, Any]] = {}
+    for file in files:
+        for _, entry in read_lines(file):
+            for name, evidence in (entry.get("evidence") or {}).items():
+                if _first_known(name)[0] == spec:
+                    found[str(entry["id"]), entry.get("system")] = evidence
     return found
 
 

@@ -1,0 +1,201 @@
+"""Tables of agreement with human judgements: correlations, ranked pairs, forward selection, fewer references."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elench.evaluate.judgements import Judgements, from_records
+from elench.evaluate.replicate.results import Line, Table, number
+from elench.evaluate.replicate.scores import Source
+from elench.evaluate.sanity_baselines import with_baselines
+from elench.records.record import Record
+from elench.stats.agreement import rank_pair_accuracy
+from elench.stats.correlation import coefficient, correlate
+from elench.stats.redundancy import forward_selection
+from elench.text.passages import sentences
+
+Indices = NDArray[np.int64]
+SANITY = "sanity baseline, not in the paper"
+
+
+def ratings(records: list[Record], entry: Mapping[str, Any]) -> Judgements:
+    """The human judgements of some records, without any metric yet."""
+    table = from_records(records, entry["data"]).choose((), entry.get("dimensions", ()))
+    return Judgements(records, (), np.empty((len(records), 0)), {}, table.dimensions, table.human, table.source)
+
+
+def groups(entry: Mapping[str, Any], source: Source) -> Iterator[tuple[str, Indices]]:
+    """The records that a table is about; with `by`, one group after the other."""
+    records = source.records(entry["data"])
+    everything = np.arange(len(records))
+    if entry.get("by") == "question class":
+        classes = np.array(source.question_classes(entry["data"]))
+        for label, kinds in entry["classes"].items():
+            yield label, everything[np.isin(classes, kinds)]
+    elif entry.get("where") == "several sentences":
+        yield "", np.array([k for k, r in enumerate(records) if any(len(sentences(t)) > 1 for t in r.references)])
+    else:
+        first, last = entry.get("slice", (0, None))
+        yield "", everything[first:last]
+
+
+def correlation(entry: Mapping[str, Any], source: Source) -> Table:
+    """Metrics against people, with the sanity baselines below them."""
+    lines: list[Line] = []
+    for group, chosen in groups(entry, source):
+        lines += _correlated(entry, source, chosen, group)
+    return Table(entry["name"], tuple(entry["coefficients"]), tuple(lines), entry.get("note", ""))
+
+
+def _correlated(entry: Mapping[str, Any], source: Source, chosen: Indices, group: str) -> list[Line]:
+    names = tuple(entry["coefficients"])
+    records = source.records(entry["data"])
+    table = ratings([records[k] for k in chosen], entry)
+    alone = entry.get("references") == "each"
+    reasons: dict[str, str] = {}
+    spec_of: dict[str, str] = {}
+    copies = max((len(r.references) for r in records), default=0) if alone else 1
+    for label, row in entry["rows"].items():
+        for k in range(copies):
+            column = source.column(entry["data"], row["spec"], k if alone else None)
+            spec_of[label] = column.spec
+            if column.values is None:
+                reasons[label] = column.reason or ""
+                break
+            table = table.with_metrics([f"{label} {k}"], column.values[chosen, None], "metric")
+    if not alone:
+        table = with_baselines(table)
+    found = (
+        correlate(table, entry.get("level", "segment"), coefficients=names, draws=1000, over="items")
+        if table.metrics
+        else None
+    )
+    lines = []
+    for d, dimension in enumerate(table.dimensions):
+        part = group or dimension
+        for label, row in entry["rows"].items():
+            theirs = dict(zip(names, row.get(dimension, [None] * len(names)), strict=True))
+            if found is None or label in reasons:
+                none: dict[str, float | None] = dict.fromkeys(names)
+                lines.append(Line(label, spec_of[label], part, none, theirs, 0, note=reasons.get(label, "")))
+                continue
+            at = [table.metrics.index(f"{label} {k}") for k in range(copies)]
+            ours = {name: number(np.mean(found.values[name][at, d])) for name in names}
+            low, high = (number(limit[names[0]][at[0], d]) if not alone else None for limit in (found.low, found.high))
+            note = found.reasons.get((at[0], d), "") or row.get("note", "")
+            lines.append(Line(label, spec_of[label], part, ours, theirs, int(found.n[at[0], d]), low, high, note))
+        for m, name in enumerate(table.metrics):
+            if found is not None and table.kinds[name] == "sanity":
+                ours = {c: number(found.values[c][m, d]) for c in names}
+                low, high = number(found.low[names[0]][m, d]), number(found.high[names[0]][m, d])
+                lines.append(Line(name, name, part, ours, dict.fromkeys(names), int(found.n[m, d]), low, high, SANITY))
+    return lines
+
+
+def rank_pairs(entry: Mapping[str, Any], source: Source) -> Table:
+    records = source.records(entry["data"])
+    human = [r.human.get(entry["dimension"], np.nan) for r in records]
+    groups = [r.group for r in records]
+    lines = []
+    rows = {**entry["rows"], "novel-f1": {"spec": "novel-f1", "note": SANITY}}
+    for label, row in rows.items():
+        column = source.column(entry["data"], row["spec"])
+        theirs = {"share": row.get("value")}
+        if column.values is None:
+            lines.append(Line(label, column.spec, "", {"share": None}, theirs, 0, note=column.reason or ""))
+            continue
+        found = rank_pair_accuracy(human, column.values, groups, entry["gap"])
+        note = row.get("note", "") or (f"{found.ties} ties count as misses" if found.ties else "")
+        lines.append(Line(label, column.spec, "", {"share": found.value}, theirs, found.n, found.low, found.high, note))
+    return Table(entry["name"], ("share",), tuple(lines), entry.get("note", ""))
+
+
+def selection(entry: Mapping[str, Any], source: Source) -> Table:
+    """Forward selection over the metrics that can be computed."""
+    records = source.records(entry["data"])
+    table = ratings(records, {**entry, "dimensions": [entry["dimension"]]})
+    missing = []
+    for spec in entry["specs"]:
+        column = source.column(entry["data"], spec)
+        if column.values is None:
+            missing.append(column.spec)
+        else:
+            table = table.with_metrics([column.spec], column.values[:, None], "metric")
+    found = forward_selection(table, entry["dimension"], steps=entry["steps"])
+    none: dict[str, float | None] = {"R²": None, "MSE": None}
+    lines = [
+        Line(
+            f"{k}. {s.metric}",
+            s.metric,
+            "",
+            {"R²": s.r2, "MSE": s.mse},
+            none,
+            found.n,
+            note=f"in {s.share:.0%} of repeats",
+        )
+        for k, s in enumerate(found.steps, 1)
+    ]
+    note = entry.get("note", "") + (f" Not computed: {', '.join(missing)}." if missing else "")
+    return Table(entry["name"], ("R²", "MSE"), tuple(lines), note)
+
+
+def fewer_references(entry: Mapping[str, Any], source: Source) -> Table:
+    """Mean correlation over all dimensions with k references, drawn at random; the best of the k counts."""
+    records = source.records(entry["data"])
+    human = ratings(records, entry).human
+    most = min(len(r.references) for r in records)
+    rng = np.random.default_rng(source.seed)
+    draws = {
+        k: [rng.choice(most, k, replace=False) for _ in range(entry["draws"] if k < most else 1)] for k in entry["k"]
+    }
+    lines = []
+    for label, row in entry["rows"].items():
+        columns = [source.column(entry["data"], row["spec"], k) for k in range(most)]
+        singles = [c.values for c in columns if c.values is not None]
+        for k, chosen in draws.items():
+            if len(singles) < most:
+                reason = next(c.reason or "" for c in columns if c.values is None)
+                lines.append(Line(label, columns[0].spec, f"{k} references", {"r": None}, {"r": None}, 0, note=reason))
+                continue
+            found = [_mean_r(np.max([singles[i] for i in subset], axis=0), human) for subset in chosen]
+            spread = f"{len(found)} draws, standard deviation {np.std(found, ddof=1):.3f}" if len(found) > 1 else ""
+            ours = {"r": number(np.mean(found))}
+            lines.append(Line(label, columns[0].spec, f"{k} references", ours, {"r": None}, len(records), note=spread))
+    return Table(entry["name"], ("r",), tuple(lines), entry.get("note", ""))
+
+
+def _mean_r(scores: NDArray[np.float64], human: NDArray[np.float64]) -> float:
+    found = [coefficient(scores, column).value for column in human.T]
+    return float(np.mean([np.nan if value is None else value for value in found]))
+
+
+def question_folds(entry: Mapping[str, Any], source: Source) -> Table:
+    """QuestEval Table 3: shares of the source's questions that are important and/or answered, against a dimension."""
+    records = source.records(entry["data"])
+    human = ratings(records, entry).human[:, 0]
+    lines = []
+    for label, row in entry["rows"].items():
+        explained = source.evidence(entry["data"], row["spec"])
+        theirs = {"r": row.get("value")}
+        if explained.evidence is None:
+            lines.append(Line(label, explained.spec, "", {"r": None}, theirs, 0, note=explained.reason))
+            continue
+        shares = [_share(found, row["important"], row["answered"]) for found in explained.evidence]
+        found = coefficient(shares, human)
+        mean = float(np.nanmean(shares)) if np.isfinite(shares).any() else float("nan")
+        note = found.reason or f"{mean:.0%} of the questions on average"
+        lines.append(Line(label, explained.spec, "", {"r": found.value}, theirs, found.n, note=note))
+    return Table(entry["name"], ("r",), tuple(lines), entry.get("note", ""))
+
+
+def _share(evidence: Mapping[str, Any] | None, important: bool, answered: bool) -> float:
+    """Share of the source's questions with W > .5 (or not) and P(unanswerable) < .5 (or not)."""
+    asked = [q for q in (evidence or {}).get("questions", ()) if q["direction"] == "recall"]
+    if not asked:
+        return float("nan")
+    here = [(q["weight"] > 0.5) == important and (q["unanswerable"] < 0.5) == answered for q in asked]
+    return here.count(True) / len(here)

@@ -1,0 +1,115 @@
+"""Tables of scores: means, shares, printed system scores, printed examples."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elench.errors import UsageError
+from elench.evaluate.replicate.results import OURS, PROGRAM, Line, Table, number, with_form
+from elench.evaluate.replicate.scores import Source
+from elench.metrics import metric
+from elench.records.record import Record
+from elench.stats.agreement import wilson
+from elench.stats.correlation import coefficient
+
+_COMPARE = {"=": operator.eq, ">=": operator.ge, "<": operator.lt}
+
+
+def means(entry: Mapping[str, Any], source: Source) -> Table:
+    """Mean and standard deviation of scores over the records that a condition selects."""
+    chosen = _where(source.records(entry["data"]), entry["where"])
+    lines = []
+    for label, row in entry["rows"].items():
+        column = source.column(entry["data"], row["spec"])
+        theirs = {"mean": row.get("value"), "deviation": row.get("deviation")}
+        ours: dict[str, float | None] = dict.fromkeys(theirs)
+        n = 0
+        low = high = None
+        if column.values is not None:
+            values = column.values[chosen]
+            values = values[np.isfinite(values)]
+            n = len(values)
+            if n > 1:
+                mean, deviation = float(values.mean()), float(values.std(ddof=1))
+                ours = {"mean": mean, "deviation": deviation}
+                low, high = mean - 1.96 * deviation / n**0.5, mean + 1.96 * deviation / n**0.5
+        lines.append(Line(label, column.spec, "", ours, theirs, n, low, high, column.reason or ""))
+    return Table(entry["name"], ("mean", "deviation"), tuple(lines), entry.get("note", ""))
+
+
+def shares(entry: Mapping[str, Any], source: Source) -> Table:
+    """Share of the selected records that lie on the right side of one half."""
+    records = source.records(entry["data"])
+    column = source.column(entry["data"], entry["spec"])
+    lines = []
+    for label, row in entry["rows"].items():
+        theirs = {"share": row["value"]}
+        if column.values is None:
+            lines.append(Line(label, column.spec, "", {"share": None}, theirs, 0, note=column.reason or ""))
+            continue
+        values = column.values[_where(records, row["where"])]
+        values = values[np.isfinite(values)]
+        right = int((values >= 0.5).sum() if row["above"] else (values < 0.5).sum())
+        low, high = wilson(right, len(values)) if len(values) else (None, None)
+        ours = {"share": right / len(values) if len(values) else None}
+        lines.append(Line(label, column.spec, "", ours, theirs, len(values), low, high, f"{row['theirs_n']} there"))
+    return Table(entry["name"], ("share",), tuple(lines), entry.get("note", ""))
+
+
+def published(entry: Mapping[str, Any], source: Source) -> Table:
+    """Correlations recomputed from system scores that the paper prints."""
+    names = tuple(entry["coefficients"])
+    columns = entry["columns"]
+    rows = [row + [None] * (len(columns) - len(row)) for row in entry["systems"].values()]
+    matrix = np.array([[np.nan if v is None else v for v in row] for row in rows], dtype=np.float64)
+    target = matrix[:, columns.index(entry["target"])]
+    lines = []
+    for label, theirs in entry["theirs"].items():
+        found = {name: coefficient(matrix[:, columns.index(label)], target, name) for name in names}
+        ours = {name: c.value for name, c in found.items()}
+        beside = dict(zip(names, theirs, strict=True))
+        lines.append(Line(label, "published scores", "", ours, beside, found[names[0]].n))
+    return Table(entry["name"], names, tuple(lines), entry.get("note", ""))
+
+
+def items(entry: Mapping[str, Any], source: Source) -> Table:
+    """Examples that the paper prints with a score each, in every form that the metrics have."""
+    records = [Record.from_object({"id": str(k), **item["record"]}) for k, item in enumerate(entry["items"])]
+    lines = []
+    for base in entry["specs"]:
+        part = base if len(entry["specs"]) > 1 else ""
+        for suffix, spec in _forms(base, entry.get("forms", ())).items():
+            column = source.inline(spec, records)
+            for k, (item, record) in enumerate(zip(entry["items"], records, strict=True)):
+                score = None if column.values is None else number(column.values[k])
+                theirs = None if suffix == OURS else item["values"].get(base.split("[")[0])
+                shown = item.get("label") or f"{record.question} | {(record.references or (record.context or '',))[0]}"
+                n, note = int(score is not None), column.reason or ""
+                lines.append(Line(shown + suffix, column.spec, part, {"score": score}, {"score": theirs}, n, note=note))
+    return Table(entry["name"], ("score",), tuple(lines), entry.get("note", ""))
+
+
+def _forms(spec: str, forms: list[str]) -> dict[str, str]:
+    """Label suffix → spec, for the forms that the metric has."""
+    found = {"": spec}
+    for form in forms:
+        try:
+            found[OURS if form == "ours" else PROGRAM] = metric(with_form(spec, form)).spec()
+        except UsageError:
+            continue
+    return found
+
+
+def _where(records: list[Record], conditions: Mapping[str, str]) -> NDArray[np.bool_]:
+    """Which records' ratings fulfil conditions such as {duplicate = "= 1"}."""
+    chosen = np.ones(len(records), dtype=bool)
+    for dimension, condition in conditions.items():
+        sign, bound = condition.split()
+        values = np.array([r.human.get(dimension, np.nan) for r in records])
+        chosen &= _COMPARE[sign](values, float(bound))
+    return chosen
