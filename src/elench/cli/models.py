@@ -6,6 +6,8 @@ import sys
 
 import click
 
+from elench.cli._options import FAMILIES
+
 
 @click.group()
 def command() -> None:
@@ -46,7 +48,7 @@ def list_() -> None:
 
 @command.command()
 @click.argument("names", nargs=-1)
-@click.option("--models", "family", default="embedded", show_default=True, type=click.Choice(["embedded", "paper"]))
+@click.option("--models", "--family", "family", default="embedded", show_default=True, type=click.Choice(FAMILIES))
 def pull(names: tuple[str, ...], family: str) -> None:
     """Fetch models by catalog or hub name; without a name, the whole family."""
     from elench.models.catalog import catalog

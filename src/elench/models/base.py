@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from elench.errors import UsageError
+from elench.models.catalog import has_own
 from elench.models.packing import pack
 from elench.requests import Request
 
@@ -164,7 +165,10 @@ class ModelSet:
                 raise UsageError(f"no role is called {role!r}; roles: {', '.join(ROLES)}")
 
     def choice(self, role: str) -> ModelChoice:
-        return ModelChoice(role, self.names.get(role), self.family, self.dtype, self.device, self.pull)
+        """What a run asks for in a role; the large family has the embedded model where it has none of its own."""
+        small = self.family == "large" and not has_own(role, "large")
+        family = "embedded" if small else self.family
+        return ModelChoice(role, self.names.get(role), family, self.dtype, self.device, self.pull)
 
     def identity(self, role: str) -> Identity:
         """Which model plays a role, without loading it."""

