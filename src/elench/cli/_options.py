@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,42 @@ if TYPE_CHECKING:
     from elench.metrics.base import Metric
     from elench.models.base import ModelSet
 
-FORMATS = ["text", "markdown", "latex", "json", "html"]
-"""How a table can be printed."""
+Command = Callable[..., Any]
 FAMILIES = ["embedded", "large", "paper"]
 DTYPES = ["float32", "int8", "bfloat16", "float16"]
 
 
-def metric_option(command: Callable[..., Any]) -> Callable[..., Any]:
+def seed_option(command: Command) -> Command:
+    """--seed; the same seed gives the same output."""
+    return click.option("--seed", type=click.IntRange(0), default=0, show_default=True)(command)
+
+
+def draws_option(default: int) -> Callable[[Command], Command]:
+    """--draws: resamples of a test or an interval."""
+    return click.option(
+        "--draws", type=click.IntRange(100), default=default, show_default=True, help="Resamples per test and interval."
+    )
+
+
+def alpha_option(command: Command) -> Command:
+    """--alpha: below which p-value a difference counts."""
+    return click.option(
+        "--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05, show_default=True,
+        help="Level of significance.",
+    )(command)  # fmt: skip
+
+
+def format_option(*forms: str) -> Callable[[Command], Command]:
+    """--format: how tables are printed; reaches the command as `form`."""
+    return click.option("--format", "form", type=click.Choice(forms), default=forms[0], show_default=True)
+
+
+def table_width(least: int = 100) -> int:
+    """Characters a printed table may be wide: the terminal's, or a little more than the least in a pipe."""
+    return max(shutil.get_terminal_size((least + 20, 24)).columns, least)
+
+
+def metric_option(command: Command) -> Command:
     return click.option(
         "-m", "--metrics", "specs", multiple=True, required=True, metavar="SPEC[,SPEC…]",
         help="Metrics, such as bleu,qrelscore[form=code]; see: elench metrics.",
@@ -38,7 +68,7 @@ def _limit(name: str) -> Callable[..., None]:
     return keep
 
 
-def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def server_options(command: Command) -> Command:
     """Limits for models behind a URL."""
     for flag, name, kind, text in (
         ("--price", "PRICE_IN PRICE_OUT", str, "Price of a million tokens read/written, such as 0.15/0.60."),
@@ -51,7 +81,7 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def model_options(command: Command) -> Command:
     """--models, --model, --dtype, --device, --pull."""
     for option in (
         click.option("--pull", is_flag=True, help="Fetch models that are missing."),

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import click
 
+from elench.cli._options import alpha_option, format_option
+
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--scores", "score_files", multiple=True, required=True, type=click.Path(path_type=Path),
               help="Output of elench score on FILE; may be given several times.")  # fmt: skip
 @click.option("--lower-is-better", "lower", multiple=True, metavar="NAME", help="A metric in which less is better.")
-@click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05, show_default=True)
-@click.option(
-    "--format", "form", type=click.Choice(["text", "markdown", "latex", "json"]), default="text", show_default=True
-)
+@alpha_option
+@format_option("text", "markdown", "latex", "json")
 @click.option("-o", "--out", type=click.Path(path_type=Path))
 def command(
     file: Path, score_files: tuple[Path, ...], lower: tuple[str, ...], alpha: float, form: str, out: Path | None

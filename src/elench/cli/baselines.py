@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from elench.cli._options import model_options, models_from
+from elench.cli._options import model_options, models_from, seed_option
 
 
 @click.command()
@@ -14,7 +14,7 @@ from elench.cli._options import model_options, models_from
 @click.option("-m", "--metrics", "specs", multiple=True, help="Parts with parameters; default: qrel-lrm,qrel-grg.")
 @click.option("--name", help="Name of the data set; default: the file's name without its ending.")
 @click.option("--pairs", type=click.IntRange(2), default=500, show_default=True, help="Unrelated pairs to score.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@seed_option
 @model_options
 def command(
     file: Path, specs: tuple[str, ...], name: str | None, pairs: int, seed: int, family: str, model: tuple[str, ...],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from elench.cli._options import model_options, models_from
+from elench.cli._options import model_options, models_from, seed_option
 
 
 @click.command()
@@ -21,7 +21,7 @@ from elench.cli._options import model_options, models_from
 @click.option("--docs", type=click.Path(path_type=Path), help="Write the leaderboard pages into this folder.")
 @click.option("--budget", type=click.FloatRange(0), default=0, help="Minutes after which no metric is started.")
 @click.option("--sample", type=click.IntRange(0), default=0, help="Records per file at most, whole groups.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@seed_option
 @model_options
 def command(
     data: Path, out: Path, specs: tuple[str, ...], docs: Path | None, budget: float, sample: int, seed: int,

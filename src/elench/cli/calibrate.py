@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from elench.cli._options import metrics_from, model_options, models_from
+from elench.cli._options import metrics_from, model_options, models_from, seed_option, table_width
 
 if TYPE_CHECKING:
     from elench.models.base import ModelSet
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("-d", "--dimension", "dimensions", multiple=True, help="Only this human dimension (repeatable).")
 @click.option("--prior", metavar="PROFILE", help="An earlier or shipped profile that few ratings shall lean on.")
 @click.option("--sample", type=click.IntRange(0), default=16, show_default=True, help="Records that time each metric.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@seed_option
 @model_options
 def command(
     rated: Path | None, out: Path, shipped: Path | None, keep: Path | None, specs: tuple[str, ...],
@@ -110,7 +109,7 @@ def show(content: dict[str, Any], name: str) -> None:
     title = f"{name}: {data['records']} records, {data['groups']} groups of {data['file']}"
     notes = ["r: Pearson on groups not trained on (5 folds), 95 % bootstrap interval over groups", *content["notes"]]
     grid = Grid(title, header, tuple(rows), "lrrl")
-    click.echo(render([grid], notes, "text", max(shutil.get_terminal_size((120, 24)).columns, 100)), nl=False)
+    click.echo(render([grid], notes, "text", table_width()), nl=False)
 
 
 def _ms(value: float | None) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import click
 
-from elench.cli._options import metrics_from, model_options, models_from
+from elench.cli._options import draws_option, metrics_from, model_options, models_from, seed_option, table_width
 
 
 @click.command()
@@ -20,8 +19,8 @@ from elench.cli._options import metrics_from, model_options, models_from
 @click.option("--floor", type=click.FloatRange(-1, 1), default=0.3, show_default=True, help="Least r that passes.")
 @click.option("-d", "--dimension", "dimensions", multiple=True, help="Only this human dimension (repeatable).")
 @click.option("--by", multiple=True, default=("length", "system"), show_default=True, help="Slices (repeatable).")
-@click.option("--draws", type=click.IntRange(100), default=500, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@draws_option(500)
+@seed_option
 @model_options
 def command(
     judge: str, rated: Path, out: Path, floor: float, dimensions: tuple[str, ...], by: tuple[str, ...], draws: int,
@@ -44,6 +43,6 @@ def command(
     content = certify(metrics[0], rated, Asked(floor, dimensions, by, draws, seed), models)
     out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     out.with_suffix(".html").write_text(certificate_html(content), encoding="utf-8")
-    width = max(shutil.get_terminal_size((120, 24)).columns, 100)
+    width = table_width()
     click.echo(render(certificate_grids(content), certificate_notes(content), "text", width), nl=False)
     raise click.exceptions.Exit(0 if content["passed"] else 1)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from elench.cli._input import input_options
+from elench.cli._options import format_option
 
 if TYPE_CHECKING:
     from elench.evaluate.contents import Contents
@@ -19,7 +20,7 @@ PLURAL = {"question": "questions", "answer": "answers", "summary": "summaries", 
 
 @click.command()
 @input_options
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@format_option("text", "json")
 def command(file: Source, form: str) -> None:
     """Say what is in FILE, which metrics can judge it, and what to type next."""
     from elench.evaluate.contents import inspect

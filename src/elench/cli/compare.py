@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 import click
 
 from elench.cli._input import judge_option, map_option
-from elench.cli._options import metric_option, metrics_from, model_options, models_from
+from elench.cli._options import (
+    alpha_option,
+    draws_option,
+    format_option,
+    metric_option,
+    metrics_from,
+    model_options,
+    models_from,
+    seed_option,
+)
 
 if TYPE_CHECKING:
     from elench.records.source import Source
@@ -29,16 +38,10 @@ if TYPE_CHECKING:
 @click.option("--rated", type=click.Path(path_type=Path), help="Records with ratings: how often do people agree?")
 @click.option("--calibrate", is_flag=True, help="Simulate from this file: true false alarms, coverage, power.")
 @click.option("--pairs", "all_pairs", is_flag=True, help="Print every pair of systems, not only the first ten.")
-@click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05, show_default=True)
-@click.option("--draws", type=click.IntRange(100), default=2000, show_default=True, help="Resamples per test.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "markdown", "latex", "json", "html"]),
-    default="text",
-    show_default=True,
-)
+@alpha_option
+@draws_option(2000)
+@seed_option
+@format_option("text", "markdown", "latex", "json", "html")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Write the table to a file.")
 @model_options
 @judge_option

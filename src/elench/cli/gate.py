@@ -6,16 +6,18 @@ from pathlib import Path
 
 import click
 
+from elench.cli._options import alpha_option, draws_option, format_option, seed_option
+
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--baseline", type=click.Path(path_type=Path), help="The run to compare with, such as last night's.")
 @click.option("--min-effect", multiple=True, metavar="METRIC=-DROP", help="The smallest drop that matters.")
 @click.option("--fail-under", multiple=True, metavar="METRIC=MEAN", help="Fail when the mean is below this.")
-@click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05, show_default=True)
-@click.option("--draws", type=click.IntRange(100), default=2000, show_default=True, help="Bootstrap draws.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--format", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True)
+@alpha_option
+@draws_option(2000)
+@seed_option
+@format_option("text", "markdown", "json")
 @click.option("--summary", type=click.Path(path_type=Path), help="Append the Markdown summary to this file.")
 def command(
     run: Path, baseline: Path | None, min_effect: tuple[str, ...], fail_under: tuple[str, ...], alpha: float,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from elench.cli._options import model_options, models_from
+from elench.cli._options import model_options, models_from, table_width
 
 if TYPE_CHECKING:
     from elench.engine.result import Result
@@ -57,7 +56,7 @@ def command(
     grids = [_one(result)] if len(records) == 1 else [_systems(result, name)]
     notes = [f"profile {name}: predicted human ratings; agreement with people and its limits: docs/results/profiles.md"]
     notes += sorted({reason for reasons in result.unscored.values() for reason in reasons.values()})[:3]
-    click.echo(render(grids, notes, "text", max(shutil.get_terminal_size((110, 24)).columns, 90)), nl=False)
+    click.echo(render(grids, notes, "text", table_width(90)), nl=False)
     scored = any(value is not None for spec in result.specs for value in result.values(spec))
     raise click.exceptions.Exit(0 if scored else 1)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from elench.cli._input import judge_option, map_option
+from elench.cli._options import draws_option, format_option, seed_option, table_width
 
 if TYPE_CHECKING:
     from elench.records.source import Source
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
     help="What is resampled; an item is a group of records about one context. Default: items; at system level both.",
 )
 @click.option("--interval", type=click.Choice(["bootstrap", "fisher"]), default="bootstrap", show_default=True)
-@click.option("--draws", type=click.IntRange(100), default=1000, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@draws_option(1000)
+@seed_option
 @click.option("--correction", type=click.Choice(["holm", "bh", "none"]), default="holm", show_default=True)
 @click.option(
     "--alpha", type=click.FloatRange(0.0, 0.5), default=0.05, show_default=True, help="Level of significance."
@@ -48,9 +49,7 @@ if TYPE_CHECKING:
     "--lower-is-better", "lower", multiple=True, metavar="NAME", help="A metric or peer in which less is better."
 )
 @click.option("--baselines/--no-baselines", default=True, help="Put the sanity baselines into the table.")
-@click.option(
-    "--format", "form", type=click.Choice(["text", "markdown", "latex", "json"]), default="text", show_default=True
-)
+@format_option("text", "markdown", "latex", "json")
 @click.option("--compare", nargs=2, metavar="METRIC METRIC", help="Also: these two head to head, by three tests.")
 @click.option("--agreement", is_flag=True, help="Also: Krippendorff's alpha of the single `ratings`.")
 @click.option("--redundancy", is_flag=True, help="Also: which metrics add information, and which are alike.")
@@ -78,7 +77,6 @@ def command(
     """How well do metrics agree with human judgements? FILE holds records with ratings (`human` or `ratings`).
 
     Metrics are the columns of --scores, the `peers` that came with the records, and the sanity baselines."""
-    import shutil
 
     from elench.evaluate import meta_sections as sections
     from elench.evaluate.judgements import load, with_directions
@@ -101,7 +99,7 @@ def command(
         added.append(sections.estimates(table, estimate))
     if calibrate:
         added.append(sections.calibration(table, testing))
-    text = render_evaluation(found, form, max(shutil.get_terminal_size((140, 24)).columns, 100), added)
+    text = render_evaluation(found, form, table_width(), added)
     if output is None:
         click.echo(text, nl=False)
     else:

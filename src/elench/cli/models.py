@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from elench.cli._options import FAMILIES
+from elench.cli._options import FAMILIES, table_width
 
 
 @click.group()
@@ -19,31 +19,30 @@ def list_() -> None:
     """All models of the catalog and elench's own: role, size, licence, source, whether they are on this machine."""
     import json
 
-    from rich.console import Console
-    from rich.table import Table
-
+    from elench.grid import Grid
     from elench.models.catalog import cache_folder, catalog
     from elench.models.checkpoints import installed
     from elench.models.shipped import SHIPPED
+    from elench.show.tables import render
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("role", "model", "family", "size", "licence", "here", "from", "sha256"):
-        table.add_column(column, overflow="fold")
+    rows = []
     for entry in catalog():
         found = installed(entry.name, entry)
         size = f"{entry.bytes / 1e6:.0f} MB" if entry.bytes else ""
         source = found.source if found else " or ".join(filter(None, (entry.hub and f"hub {entry.hub}", entry.wheel)))
         sha256 = found.sha256[:12] if found else entry.sha256[:12] if entry.files else ""
         here = "yes" if found else "no"
-        table.add_row(entry.role, entry.name, entry.family, size, entry.licence, here, source, sha256)
+        rows.append((entry.role, entry.name, entry.family, size, entry.licence, here, source, sha256))
     for card in sorted(SHIPPED.glob("*/card.json")):
         own = card.parent
         weights = sum(f.stat().st_size for f in own.glob("weights.*"))
         size = f"{weights / 1e6:.0f} MB" if weights > 5e5 else f"{weights / 1e3:.0f} kB"
         licence = str(json.loads(card.read_text(encoding="utf-8")).get("licence", ""))
-        table.add_row(own.name, "elench's own", "embedded", size, licence, "yes", "shipped", "")
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
-    click.echo(f"\nkept in {cache_folder() / 'models'}; any hub name or folder can take a role: --model encoder=NAME")
+        rows.append((own.name, "elench's own", "embedded", size, licence, "yes", "shipped", ""))
+    header = ("role", "model", "family", "size", "licence", "here", "from", "sha256")
+    width = table_width() if sys.stdout.isatty() else 200
+    click.echo(render([Grid("", header, tuple(rows), "lllrllll")], [], "text", width))
+    click.echo(f"kept in {cache_folder() / 'models'}; any hub name or folder can take a role: --model encoder=NAME")
 
 
 @command.command()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from elench.cli._input import judge_option, map_option
-from elench.cli._options import model_options, models_from
+from elench.cli._options import model_options, models_from, seed_option
 
 if TYPE_CHECKING:
     from elench.records.record import Record
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True)
 @click.option("--paraphrases", type=click.Path(path_type=Path), help="A file with the same ids and human paraphrases.")
 @click.option("--originals", is_flag=True, help="Also write each original, labelled positive.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@seed_option
 @model_options
 @judge_option
 @map_option

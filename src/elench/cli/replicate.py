@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from elench.cli._options import model_options, models_from
+from elench.cli._options import format_option, model_options, models_from, seed_option, table_width
 
 
 @click.command("replicate")
@@ -18,10 +18,8 @@ from elench.cli._options import model_options, models_from
 @click.option("--only", default="", metavar="TEXT", help='Compute only tables with this in their name, as "Table 4".')
 @click.option("--lexical", is_flag=True, help="Compute only metrics that ask no model; others only from --scores.")
 @click.option("--limit", type=click.IntRange(50), help="At most so many records of each file (a seeded sample).")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option(
-    "--format", "form", type=click.Choice(["text", "markdown", "latex", "json"]), default="text", show_default=True
-)
+@seed_option
+@format_option("text", "markdown", "latex", "json")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here instead of the terminal.")
 @model_options
 def command(
@@ -29,7 +27,6 @@ def command(
     form: str, output: Path | None, family: str, model: tuple[str, ...], dtype: str, device: str | None, pull: bool,
 ) -> None:  # fmt: skip
     """The tables of PAPER that the data at hand can support; says plainly what cannot be replicated and why."""
-    import shutil
 
     from elench.evaluate.replicate.compute import replicate
     from elench.evaluate.replicate.scores import Source, data_folder
@@ -39,7 +36,7 @@ def command(
         data_folder(data), models_from(family, model, dtype, device, pull), scores, lexical, limit, seed,
         tell=lambda line: click.echo(f"elench: scoring {line}", err=True),
     )  # fmt: skip
-    text = show(replicate(paper, source, only), form, max(shutil.get_terminal_size((150, 24)).columns, 110))
+    text = show(replicate(paper, source, only), form, table_width(110))
     if output is None:
         click.echo(text, nl=False)
     else:

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import click
 
+from elench.cli._options import draws_option, seed_option
+
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The HTML file to write.")
 @click.option("--records", type=click.Path(path_type=Path), help="The record file; default: the one RUN was made from.")
-@click.option("--draws", type=click.IntRange(100), default=2000, show_default=True, help="Draws per test and interval.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@draws_option(2000)
+@seed_option
 def command(runs: tuple[Path, ...], out: Path, records: Path | None, draws: int, seed: int) -> None:
     """Write a self-contained report of RUNS, the output files of elench score (with --explain: with evidence).
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from elench.cli._input import input_options
-from elench.cli._options import metric_option, metrics_from, model_options, models_from
+from elench.cli._options import metric_option, metrics_from, model_options, models_from, table_width
 
 if TYPE_CHECKING:
     from elench.metrics.base import Metric
@@ -111,15 +111,14 @@ def _printer(metrics: list[Metric]) -> Callable[[Outcome], None]:
 
 
 def _print_table(meta: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
+    from elench.grid import Grid
+    from elench.show.tables import render
 
-    table = Table(title=f"{meta['records']} records of {meta['input']['file']}", title_justify="left")
-    for column in ("metric", "mean", "95 % interval", "corpus", "n", "unscored"):
-        table.add_column(column, justify="left" if column == "metric" else "right", overflow="fold")
+    rows = []
     for spec, found in meta["metrics"].items():
         low_high = "–" if found["ci95"] is None else f"{found['ci95'][0]:.4f} … {found['ci95'][1]:.4f}"
-        numbers = [f"{found[k]:.4f}" if found[k] is not None else "–" for k in ("mean", "corpus")]
-        table.add_row(escape(spec), numbers[0], low_high, numbers[1], str(found["n"]), str(found["unscored"] or ""))
-    Console().print(table)
+        mean, corpus = (f"{found[k]:.4f}" if found[k] is not None else "–" for k in ("mean", "corpus"))
+        rows.append((spec, mean, low_high, corpus, str(found["n"]), str(found["unscored"] or "")))
+    header = ("metric", "mean", "95 % interval", "corpus", "n", "unscored")
+    grid = Grid(f"{meta['records']} records of {meta['input']['file']}", header, tuple(rows))
+    click.echo(render([grid], [], "text", table_width()), nl=False)

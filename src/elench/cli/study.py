@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from elench.cli._input import judge_option, map_option
+from elench.cli._options import draws_option, seed_option
 from elench.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def _open(folder: Path, db: str | None) -> Store:
     help="An earlier study whose raters are not admitted.",
 )
 @click.option("--keep-worker-ids", is_flag=True, help="Store worker ids as they are; default: hashed.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
+@seed_option
 @judge_option
 @map_option
 def new(
@@ -242,10 +243,8 @@ def pay(folder: Path, output: Path, kind: str, db: str | None) -> None:
     "--difference", default=0.1, show_default=True, help="Planning: the difference of two systems to be found."
 )
 @click.option("--power", default=0.8, show_default=True, type=click.FloatRange(0.01, 0.99))
-@click.option(
-    "--draws", default=1000, show_default=True, type=click.IntRange(100), help="Bootstrap and permutation draws."
-)
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
+@draws_option(1000)
+@seed_option
 @DATABASE
 def analyse(
     folder: Path,
@@ -285,7 +284,7 @@ def analyse(
 @click.option("--tasks-per-rater", default=2, show_default=True, type=click.IntRange(1))
 @click.option("--kinds", default="", metavar="KIND=SHARE,…", help="The crowd; default: the mixture in the guide.")
 @click.option("--runs", default=20, show_default=True, type=click.IntRange(1))
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
+@seed_option
 @click.option("--fill", type=click.Path(path_type=Path), help="Also write the first run as a study folder of its own.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures as JSON.")
 def simulate(

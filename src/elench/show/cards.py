@@ -44,17 +44,18 @@ def parameters(cls: type[Metric]) -> list[tuple[str, str, str]]:
 
 def print_list() -> None:
     from rich.console import Console
-    from rich.table import Table
+
+    from elench.grid import Grid
+    from elench.show.tables import rich_table
 
     console = Console()
     if not console.is_terminal:  # in a pipe every metric stays on one line
         console = Console(width=400)
-    table = Table(box=None, show_header=True, pad_edge=False)
-    for column in ("metric", "judges", "models", "what it says"):
-        table.add_column(column, overflow="fold")
-    for name, cls in all_metrics().items():
-        table.add_row(name, " ".join(cls.judges), " ".join(cls().roles) or "–", cls.description())
-    console.print(table)
+    rows = tuple(
+        (name, " ".join(cls.judges), " ".join(cls().roles) or "–", cls.description())
+        for name, cls in all_metrics().items()
+    )
+    console.print(rich_table(Grid("", ("metric", "judges", "models", "what it measures"), rows, "llll")))
 
 
 def print_card(cls: type[Metric]) -> None:
@@ -104,7 +105,7 @@ def write_cards(folder: Path) -> None:
     """One Markdown file per metric, and an index: how docs/metrics is made."""
     folder.mkdir(parents=True, exist_ok=True)
     index = ["# Metrics", "", "Made by `elench metrics --write docs/metrics` from the metrics' own classes.", ""]
-    index += ["| metric | judges | models | what it says |", "|---|---|---|---|"]
+    index += ["| metric | judges | models | what it measures |", "|---|---|---|---|"]
     for name, cls in all_metrics().items():
         (folder / f"{name}.md").write_text(card_markdown(cls), encoding="utf-8")
         judged, models = ", ".join(cls.judges), ", ".join(cls().roles) or "–"
