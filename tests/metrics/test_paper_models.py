@@ -12,6 +12,9 @@ def test_roles_that_are_not_the_papers_are_named_unless_the_user_named_them():
     assert told and told.count("\n") == 0 and "bert-large-uncased" in told and "qrelscore" not in told
     assert unlike_paper([metric("bertscore-kpqa")], ["encoder", "keyphrases"]) is None
     assert unlike_paper([metric("questeval")], []) is None  # no encoder in the paper's form
+    assert unlike_paper([metric("qsts-class")], []) == (
+        "not the paper's models: qsts-class classes: the paper has T5-large trained on TREC (--model classes=NAME)"
+    )
     assert "multilingual" in (unlike_paper([metric("questeval[form=code]")], []) or "")
 
 

@@ -7,6 +7,11 @@ from collections.abc import Iterable, Mapping
 from elench.metrics.base import Metric
 
 KEYPHRASES = "the authors' keyphrase model is on no hub; elench's own is used"
+QSTS = {
+    "parser": "the paper has Stanza",
+    "vectors": "the paper has GloVe 840B",
+    "classes": "the paper has T5-large trained on TREC",
+}
 UNLIKE: Mapping[str, Mapping[str, str]] = {
     "bleu1-kpqa": {"keyphrases": KEYPHRASES},
     "rouge-l-kpqa": {"keyphrases": KEYPHRASES},
@@ -14,11 +19,7 @@ UNLIKE: Mapping[str, Mapping[str, str]] = {
         "keyphrases": KEYPHRASES,
         "encoder": "the paper has bert-large-uncased-whole-word-masking-finetuned-squad",
     },
-    "qsts": {
-        "parser": "the paper has Stanza",
-        "vectors": "the paper has GloVe 840B",
-        "classes": "the paper has T5-large trained on TREC",
-    },
+    **dict.fromkeys(("qsts", "qsts-class", "qsts-names", "qsts-edges"), QSTS),
     "questeval": {"encoder": "QuestEval 0.2.4 has bert-base-multilingual-cased"},
 }
 """Metric → role → what the paper had."""
