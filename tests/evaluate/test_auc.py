@@ -92,3 +92,21 @@ def test_the_table_gives_every_metric_its_own_n() -> None:
         assert "n=11" in second and "n=16" in second and "18–20 positives" in notes(found)[0]
         assert notes(found)[-1].endswith(": part 11 (18 positives kept).")
     assert "drop (n=20)" in grid(full).header and "; 20 positives;" in notes(full)[0]
+
+
+def test_positives_by_people_are_the_higher_of_two_values_as_scipy_counts_them() -> None:
+    from scipy.stats import mannwhitneyu
+
+    rng = np.random.default_rng(4)
+    right = rng.random(60) < 0.5
+    values = np.round(rng.normal(size=60) + right, 1)
+    records = [
+        Record(str(k), question="q", answer="a", group=str(k // 3), human={"correct": float(r), "style": float(k)})
+        for k, r in enumerate(right)
+    ]
+    (found,) = areas(records, {"m": [float(v) for v in values]}, human="correct")
+    outside = mannwhitneyu(values[right], values[~right]).statistic / right.sum() / (~right).sum()
+    assert found.auc == pytest.approx(outside)
+    assert (found.positives, found.negatives, found.originals) == (right.sum(), (~right).sum(), 20)
+    with pytest.raises(UsageError, match="two values; 'style' has 60"):
+        areas(records, {"m": [1.0] * 60}, human="style")

@@ -56,18 +56,21 @@ def areas(
     scores: Mapping[str, Sequence[float | None]],
     higher_is_better: Mapping[str, bool] | None = None,
     alpha: float = 0.05,
+    human: str | None = None,
 ) -> list[Area]:
     """AUC of every metric against every kind of negative, with a 95 % interval, and letters from paired tests.
 
+    With `human` the positives are the records that people gave the higher of that dimension's two values.
+
     An original and everything made from it count as one unit, because their scores are not independent (DeLong's
     variance with clusters, Obuchowski 1997). Two metrics are compared on the records that both score."""
-    told = _labels(records)
+    told = _rated(records, human) if human else _labels(records)
     columns = {}
     for metric, column in scores.items():
         values = np.array([np.nan if v is None else v for v in column], dtype=float)
         columns[metric] = -values if higher_is_better and not higher_is_better.get(metric, True) else values
     found: list[Area] = []
-    for kind in [*dict.fromkeys(told.kind[~told.good]), "all"]:
+    for kind in dict.fromkeys([*told.kind[~told.good], *(() if human else ("all",))]):
         chosen = told.good | ((told.kind == kind) | (kind == "all"))
         own = [area for name, values in columns.items() if (area := _area(name, str(kind), values, chosen, told))]
         found += _with_letters(own, columns, chosen, told, alpha)
@@ -87,6 +90,17 @@ def _labels(records: Sequence[Record]) -> _Labelled:
         raise UsageError("AUC needs both positives and negatives: perturb with --originals or a paraphrase kind")
     original = np.unique([str(t["of"]) for t in facts], return_inverse=True)[1]
     return _Labelled(good, np.array([str(t["kind"]) for t in facts]), original)
+
+
+def _rated(records: Sequence[Record], dimension: str) -> _Labelled:
+    """Records that people judged good or bad; those about one context count as one unit."""
+    values = [r.human.get(dimension) for r in records]
+    found = sorted({v for v in values if v is not None})
+    if None in values or len(found) != 2:
+        raise UsageError(f"AUC needs a judgement with two values; {dimension!r} has {len(found)}")
+    named = [r.group or f"record {k}" for k, r in enumerate(records)]
+    unit = np.unique(named, return_inverse=True)[1]
+    return _Labelled(np.array([v == found[1] for v in values]), np.array([dimension] * len(records)), unit)
 
 
 def _unpacked(told: object) -> object:
@@ -135,26 +149,26 @@ def grid(found: Sequence[Area]) -> Grid:
         n = f" n={a.negatives}" if len(counts[a.kind]) > 1 else ""
         limits = "–" if a.low is None or a.high is None else f"{a.low:.3f}, {a.high:.3f}"
         cells[a.metric, a.kind] = Cell(f"{a.auc:.3f}", a.letters, limits + n)
-    whole = {a.metric: a.auc for a in found if a.kind == "all"}
+    whole = {a.metric: a.auc for a in found if a.kind == kinds[-1]}
     names = sorted({a.metric for a in found}, key=lambda name: -whole.get(name, 0.0))
     header = ("metric", *(f"{kind} (n={max(n)})" if len(n) == 1 else kind for kind, n in counts.items()))
     return Grid("", header, tuple((name, *(cells.get((name, kind), "–") for kind in kinds)) for name in names))
 
 
-def notes(found: Sequence[Area]) -> list[str]:
+def notes(found: Sequence[Area], units: str = "originals") -> list[str]:
     """What the numbers are and, in a line, how many records each metric left out."""
-    whole = {a.metric: a for a in found if a.kind == "all"}
+    whole = {a.metric: a for a in found if a.kind == found[-1].kind}
     positives, originals = {a.positives for a in found}, max(a.originals for a in found)
     same = len(positives) == 1
     n = str(max(positives)) if same else f"{min(positives)}–{max(positives)}"
     lines = [
-        f"AUC with 95 % interval, resampling {originals} originals; {n} positives; n: negatives of each kind; metrics "
-        "that share a letter in a column do not differ (paired test by originals, Holm, p < .05)."
+        f"AUC with 95 % interval, resampling {originals} {units}; {n} positives; n: negatives of each kind; metrics "
+        f"that share a letter in a column do not differ (paired test by {units}, Holm, p < .05)."
     ]
     if any(a.low is None for a in found):
-        lines.append("Interval –: too few originals, or every positive outscores every negative.")
+        lines.append(f"Interval –: too few {units}, or every positive outscores every negative.")
     if originals < FEW_GROUPS:
-        lines.append(f"only {originals} originals: intervals and letters are rough below {FEW_GROUPS}")
+        lines.append(f"only {originals} {units}: intervals and letters are rough below {FEW_GROUPS}")
     left = [
         f"{a.metric} {a.left_out}" + ("" if same else f" ({a.positives} positives kept)")
         for a in whole.values()
