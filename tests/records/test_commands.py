@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from elench.cli import cli
 from elench.errors import UsageError
+from elench.show.report import load_view
 
 ROWS = [
     {"qid": f"{i}-{s}", "pred": "a red fox" if (i + (s == "x")) % 3 else "dog", "gold": ["the red fox"], "system": s, "human": {"ok": i % 2}}
@@ -39,6 +40,47 @@ def test_map_works_for_score_compare_and_meta(file, tmp_path):
     rows = [row | {"qid": row["qid"].split("-")[0]} for row in ROWS]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert "x" in run("compare", file, *MAP, "-m", "f1", "--draws", "100").output
+
+
+def test_the_mapping_is_part_of_the_run(file, tmp_path):
+    """A run is not finished with other columns than it was begun with, and its report finds the texts."""
+    out, report = tmp_path / "out.jsonl", tmp_path / "r.html"
+    assert run("score", file, *MAP, "-m", "f1", "-o", out).exit_code == 0
+    assert json.loads((tmp_path / "out.meta.json").read_text())["map"]["answer"] == "pred"
+    again = run("score", file, "--map", "id=qid,answer=system,references=gold", "-m", "f1", "-o", out, "--resume")
+    assert isinstance(again.exception, UsageError) and "map changed" in str(again.exception)
+    done = run("report", out, "-o", report, "--draws", "100")
+    assert done.exit_code == 0 and not done.stderr and "the red fox" in report.read_text()
+
+
+def test_reports_find_plain_text_and_predictions_again(tmp_path):
+    for name, text in {"hyp.txt": "a fox\na dog\n", "ref.txt": "the fox\nthe cat\n", "p.json": '{"1": "fox"}'}.items():
+        (tmp_path / name).write_text(text)
+    row = {"id": 1, "context": "A fox.", "question": "Who?", "answers": {"text": ["a red fox"], "answer_start": [0]}}
+    (tmp_path / "gold.jsonl").write_text(json.dumps(row))
+    out, report = tmp_path / "out.jsonl", tmp_path / "r.html"
+    for words, text in (
+        (["--text", tmp_path / "hyp.txt", "--references", tmp_path / "ref.txt"], "the cat"),
+        ([tmp_path / "gold.jsonl", "--predictions", tmp_path / "p.json"], "a red fox"),
+    ):
+        assert run("score", *words, "-m", "f1", "-o", out).exit_code == 0
+        done = run("report", out, "-o", report, "--draws", "100")
+        assert done.exit_code == 0 and not done.stderr
+        assert text in [reference for row in load_view([out]).rows for reference in row.record.references]
+        assert run("gate", out, "--fail-under", "f1=0").exit_code in (0, 2)
+
+
+def test_what_is_judged_is_said_and_every_gap_has_its_reason(tmp_path):
+    rows = [{"id": "a", "judge": "answer", "answer": "fox", "references": "fox"},
+            {"id": "a", "judge": "answer", "answer": "fox", "references": "fox"},
+            {"id": "b", "judge": "answer", "answer": "", "references": "fox"}]  # fmt: skip
+    path = tmp_path / "in.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = run("score", path, "-m", "f1,novel-f1")
+    assert done.exit_code == 0 and "judging answers" in done.stderr and "2 records of in.jsonl" in done.stdout
+    assert "in.jsonl:2: duplicate id 'a': already on line 1; 1 bad line was set aside" in done.stderr
+    assert "f1: 1 of 2 records unscored: empty answer" in done.stderr
+    assert "novel-f1: 1 of 2 records unscored: no question" in done.stderr
 
 
 def test_every_command_that_reads_records_has_the_option():

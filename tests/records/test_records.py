@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from elench.errors import UsageError
@@ -47,6 +47,7 @@ def test_a_record_survives_writing_and_reading(tmp_path, kind):
     assert (json.loads(note) if kind == "csv" else note) == {"kept": [1, 2]}
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 @given(st.dictionaries(st.text(min_size=1), st.text()), st.text(min_size=1))
 def test_unknown_fields_pass_through(extra, name):
     known = {"id", "context", "question", "answer", "summary", "references", "judge", "system", "group"}
@@ -121,7 +122,7 @@ def test_squad_json_becomes_records(tmp_path):
     (tmp_path / "s.json").write_text(json.dumps(squad))
     (record,) = read_records(tmp_path / "s.json")
     assert (record.id, record.context, record.answer, record.group) == ("q1", "Ann sang.", "Ann", "T-0")
-    (tmp_path / "t.json").write_text('{"data": [{"nothing": 1}]}')
+    (tmp_path / "t.json").write_text('{"data": [{"paragraphs": [{"nothing": 1}]}]}')
     with pytest.raises(UsageError, match=r"data\[0\] is not in SQuAD form"):
         list(read(tmp_path / "t.json"))
 

@@ -78,16 +78,12 @@ def test_what_hugging_face_datasets_writes(tmp_path, ending):
     path = tmp_path / f"x.{ending}"
     write = {"jsonl": table.to_json, "parquet": table.to_parquet, "csv": table.to_csv}[ending]
     write(path)
-    if ending == "csv":  # prints answers as a numpy array: it is named, not guessed
-        with pytest.raises(UsageError, match=r"x\.csv:2: field 'answers' cannot be read"):
-            list(read_records(path))
-        return
     (record,) = read_records(path)
     assert (record.question, record.answer, record.references) == (QUESTION, ANSWER, (GOLD,))
 
 
 def test_a_cell_that_cannot_be_read_is_named(tmp_path):
-    (tmp_path / "x.csv").write_text("question,context,answers\nq,c,\"{'text': array(['x'])}\"\n")
+    (tmp_path / "x.csv").write_text("question,context,answers\nq,c,\"{'text': array(['x'}\"\n")
     with pytest.raises(UsageError, match=r"x\.csv:2: field 'answers' cannot be read from this cell"):
         list(read_records(tmp_path / "x.csv"))
 
@@ -95,6 +91,51 @@ def test_a_cell_that_cannot_be_read_is_named(tmp_path):
 def test_values_of_lm_eval_become_peers(tmp_path):
     (record,) = read_records(write(tmp_path / "x.jsonl", SAMPLES["lm-evaluation-harness samples"]))
     assert record.id == "0" and record.peers == {"exact_match": 0.0}
+
+
+CHOICE = {
+    "doc_id": 0, "doc": {"question": "Which is hot?", "choices": ["ice", "sun"], "gold": 1}, "target": "1",
+    "arguments": {"gen_args_0": {"arg_0": "Q:", "arg_1": " ice"}, "gen_args_1": {"arg_0": "Q:", "arg_1": " sun"}},
+    "resps": [[["-0.109", "False"]], [["-0.551", "False"]]], "filtered_resps": [["-0.109", "False"], ["-0.551", "False"]],
+    "filter": "none", "metrics": ["acc"], "acc": 0.0,
+}  # fmt: skip
+"""A sample of a multiple-choice task as lm-eval 0.4 writes it (model: dummy)."""
+
+
+def test_multiple_choice_of_lm_eval_is_the_likeliest_choice_not_its_likelihood(tmp_path):
+    older = {**CHOICE, "doc_id": 1, "target": 1, "arguments": [["Q:", " ice"], ["Q:", " sun"]],
+             "resps": [[[-2.0, False]], [[-0.5, True]]], "filtered_resps": [[-2.0, False], [-0.5, True]]}  # fmt: skip
+    wrong, right = read_records(write(tmp_path / "x.jsonl", CHOICE, older))
+    assert (wrong.answer, wrong.references) == ("ice", ("sun",)) and wrong.peers == {"acc": 0.0}
+    assert (right.answer, right.references) == ("sun", ("sun",))
+
+
+def test_a_single_continuation_of_lm_eval_is_an_answer_only_where_greedy_decoding_gives_it(tmp_path):
+    one = {**CHOICE, "target": "mat", "arguments": [["The cat sat on the", " mat"]], "resps": [[[-2.0, False]]]}
+    rows = [{**one, "doc_id": k, "filtered_resps": [[-2.0, greedy]]} for k, greedy in enumerate((False, True))]
+    unknown, known = read_records(write(tmp_path / "x.jsonl", *rows))
+    assert unknown.answer is None and (known.answer, known.references) == ("mat", ("mat",))
+
+
+@pytest.mark.parametrize("column", ["model_answer", "answer", "prediction", "what it said"])
+def test_a_column_with_predictions_makes_the_gold_answers_references(tmp_path, column):
+    row = {k: v for k, v in SAMPLES["SQuAD"].items() if k != "prediction_text"} | {column: ANSWER}
+    mapping = {"answer": column} if " " in column else {}
+    (record,) = read_records(as_source(write(tmp_path / "x.jsonl", row), mapping))
+    assert (record.answer, record.references, record.judge) == (ANSWER, (GOLD,), "answer")
+
+
+def test_gold_answers_alone_ask_for_predictions(tmp_path):
+    row = {k: v for k, v in SAMPLES["SQuAD"].items() if k != "prediction_text"}
+    with pytest.raises(UsageError, match=r"holds gold answers: add a system's with --predictions FILE"):
+        as_source(write(tmp_path / "x.jsonl", row)).for_metrics([metric("f1")])
+
+
+def test_repeated_names_of_deepeval_cases_are_not_ids(tmp_path):
+    row = {"name": "faq", "input": QUESTION, "actual_output": ANSWER}
+    assert [r.id for r in read_records(write(tmp_path / "x.jsonl", row, row))] == ["1", "2"]
+    other = {**row, "name": "price"}
+    assert [r.id for r in read_records(write(tmp_path / "y.jsonl", row, other))] == ["faq", "price"]
 
 
 def test_deepeval_cases_in_camel_case_and_with_a_gold_context_only(tmp_path):

@@ -35,7 +35,7 @@ def command(
         raise UsageError("give --baseline RUN, or --fail-under METRIC=MEAN, or both")
     new = Run.read(run)
     records = find_records(new)
-    new = new.with_records(records) if records else new
+    new = new.with_records(records.read()) if records else new
     drops = {spec: abs(value) for spec, value in parse_numbers(min_effect, "--min-effect").items()}
     limits = parse_numbers(fail_under, "--fail-under")
     old = Run.read(baseline) if baseline else None

@@ -56,9 +56,10 @@ def command(
         require(certificates, {str(m): session.signature(m) for m in metrics})
     shown = _printer(metrics) if explain else None
     meta = score_file(Job(file, metrics, out, session, strict, resume, explain, shown))
-    if meta["judging"]:
-        click.echo(f"elench: {file}: judging {JUDGED[meta['judging']]}", err=True)
-    _print_table(meta)
+    if meta["judges"]:
+        click.echo(f"elench: {file}: judging {' and '.join(JUDGED[kind] for kind in meta['judges'])}", err=True)
+    if meta["records"]:
+        _print_table(meta)
     for line in problems(meta, file, out, strict):
         click.echo(f"elench: {line}", err=True)
     raise click.exceptions.Exit(exit_code(meta, strict))
@@ -73,17 +74,20 @@ def exit_code(meta: Mapping[str, Any], strict: bool) -> int:
 
 
 def problems(meta: Mapping[str, Any], file: Path | Source, out: Path | None, strict: bool) -> Iterator[str]:
-    """What the user must know on stderr: lines set aside, and why nothing (or, with --strict, not all) was scored."""
+    """What the user must know on stderr: lines set aside, and why records are unscored."""
+    first = meta["first_reject"]
+    if not meta["records"]:
+        yield f"{file}:{first['line']}: {first['reason']}; no line is a valid record"
+        return
     if meta["rejected"]:
         where = f"see {out.with_name(out.stem + '.rejects.jsonl')}" if out else "give -o to keep them"
-        yield f"{file}: {meta['rejected']} bad lines were set aside; {where}"
-    if not meta["records"]:
-        yield f"{file}:{meta['first_reject']['line']}: {meta['first_reject']['reason']}; no line is a valid record"
-        return
+        lines = "1 bad line was" if meta["rejected"] == 1 else f"{meta['rejected']:,} bad lines were"
+        yield f"{file}:{first['line']}: {first['reason']}; {lines} set aside; {where}"
     nothing = not any(found["n"] for found in meta["metrics"].values())
-    for spec, found in meta["metrics"].items() if nothing or strict else ():
-        for reason, count in sorted(found["reasons"].items(), key=lambda pair: -pair[1])[:3]:
-            yield f"{file}: {spec}: {count} of {meta['records']} records unscored: {reason}"
+    for spec, found in meta["metrics"].items():
+        reasons = sorted(found["reasons"].items(), key=lambda pair: -pair[1])
+        for reason, count in reasons[: 3 if nothing or strict else 1]:
+            yield f"{file}: {spec}: {count:,} of {meta['records']:,} records unscored: {reason}"
     if nothing:
         yield f"{file}: nothing could be scored; elench metrics NAME says which fields a metric reads"
 
@@ -120,5 +124,6 @@ def _print_table(meta: dict[str, Any]) -> None:
         mean, corpus = (f"{found[k]:.4f}" if found[k] is not None else "–" for k in ("mean", "corpus"))
         rows.append((spec, mean, low_high, corpus, str(found["n"]), str(found["unscored"] or "")))
     header = ("metric", "mean", "95 % interval", "corpus", "n", "unscored")
-    grid = Grid(f"{meta['records']} records of {meta['input']['file']}", header, tuple(rows))
+    count = "1 record" if meta["records"] == 1 else f"{meta['records']:,} records"
+    grid = Grid(f"{count} of {meta['input']['file']}", header, tuple(rows))
     click.echo(render([grid], [], "text", table_width()), nl=False)

@@ -48,7 +48,7 @@ def score_file(job: Job) -> dict[str, Any]:
     identity["file"] = Path(source.name).name  # not that of a temporary file
     header = {
         "input": identity, "signatures": job.session.signatures(job.metrics, source.judging), "explain": job.explain,
-        "strict": job.strict,
+        "strict": job.strict, "map": dict(source.mapping), "any_language": source.any_language,
     }  # fmt: skip
     if job.out:
         check_output(job.out, source.path)
@@ -64,7 +64,7 @@ def score_file(job: Job) -> dict[str, Any]:
         raise
     meta = {
         "elench": version("elench"), "path": str(source), "folder": str(Path.cwd()), **header,
-        "judging": source.judging,
+        "source": dict(source.origin), "judging": source.judging, "judges": source.kinds(),
         "records": summary.records, "rejected": summary.rejected, "first_reject": summary.first_reject,
         "metrics": summary.to_object(),
         "seconds": round(time.monotonic() - started, 3),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from elench.errors import UsageError
 JUDGES = ("question", "answer", "summary")
 TEXTS = ("question", "answer", "summary")
 NAMES = ("id", "group", "system")
+_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?\s*")
 PASSAGE_KEYS = ("text", "page_content", "content", "passage", "contents")
 """Where retrieval tools put the text of a passage that is an object."""
 
@@ -26,7 +28,9 @@ def _kind(value: Any) -> str:
 
 
 def _wrong(name: str, wanted: str, value: Any) -> UsageError:
-    return UsageError(f"field '{name}' must be {wanted}, not {_kind(value)}")
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and wanted.startswith("a string")
+    quoted = f': write "{str(value)[:20]}"' if number and not name.startswith(("id", "group", "system")) else ""
+    return UsageError(f"field '{name}' must be {wanted}, not {_kind(value)}{quoted}")
 
 
 def _name(name: str, value: Any) -> str | None:
@@ -97,6 +101,8 @@ def _judge(name: str, value: Any) -> str | None:
 
 
 def _number(name: str, value: Any) -> float:
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        value = float(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise _wrong(name, "a number", value)
     try:
@@ -116,6 +122,14 @@ def _numbers(name: str, value: Any) -> dict[str, float]:
     if not isinstance(value, Mapping):
         raise _wrong(name, "an object {name: number}", value)
     return {str(k): _number(f"{name}.{k}", v) for k, v in value.items() if v is not None}
+
+
+def _human(name: str, value: Any) -> dict[str, float]:
+    """As `_numbers`; several ratings of one dimension belong into `ratings`."""
+    several = next((k for k, v in value.items() if isinstance(v, list)), None) if isinstance(value, Mapping) else None
+    if several is not None:
+        raise UsageError(f"field 'human.{several}' must be a number, not a list: single ratings go into 'ratings'")
+    return _numbers(name, value)
 
 
 def _ratings(name: str, value: Any) -> dict[str, tuple[float | None, ...]]:
@@ -141,7 +155,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "context": _context,
     "references": _references,
     "judge": _judge,
-    "human": _numbers,
+    "human": _human,
     "peers": _numbers,
     "ratings": _ratings,
 }

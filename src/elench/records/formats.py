@@ -10,12 +10,28 @@ from pathlib import Path
 from typing import Any
 
 from elench.errors import MissingExtra, UsageError
-from elench.records.encoding import invalid, open_text, read_text, shown
+from elench.records.documents import parse_document, rows_of
+from elench.records.encoding import invalid, open_text, shown
 from elench.records.record import Reject
-from elench.records.spreadsheets import NESTED, Row, no_constant, read_csv, read_xlsx
+from elench.records.spreadsheets import NESTED, Row, as_text, no_constant, read_csv, read_xlsx
 
 
 def read_jsonl(path: Path) -> Iterator[Row]:
+    """One object per line, or a JSON document under this name."""
+    with open_text(path) as file:
+        start = next((text for line in file if (text := line.strip())), "")
+    if start == "{" or start.startswith("["):
+        try:
+            document = parse_document(path)
+        except (ValueError, RecursionError, UsageError):
+            pass  # lines after all: each bad one is named
+        else:
+            yield from rows_of(document, path)
+            return
+    yield from _json_lines(path)
+
+
+def _json_lines(path: Path) -> Iterator[Row]:
     with open_text(path) as file:
         file.reconfigure(newline="\n")
         for number, line in enumerate(file, 1):
@@ -56,7 +72,7 @@ def read_parquet(path: Path) -> Iterator[Row]:
     for batch in file.iter_batches(batch_size=1024):
         for row in batch.to_pylist():
             number += 1
-            yield number, {k: _from_arrow(k, v) for k, v in row.items() if v is not None}
+            yield number, {k: as_text(k, _from_arrow(k, v)) for k, v in row.items() if v is not None}
 
 
 def _from_arrow(name: str, value: Any) -> Any:
@@ -68,42 +84,17 @@ def _from_arrow(name: str, value: Any) -> Any:
 
 
 def read_json(path: Path) -> Iterator[Row]:
-    """A SQuAD file ({"data": [{"paragraphs": …}]}) or a list of record objects. Line numbers count its questions."""
+    """A JSON document (see `documents`), or one object per line under this name. Line numbers count its records."""
     try:
-        document = json.loads(read_text(path) or "[]", parse_constant=no_constant)
-    except UnicodeDecodeError as wrong:
-        raise UsageError(f"{path}: not valid UTF-8 at byte {wrong.start + 1}: save the file as UTF-8") from None
-    except (ValueError, RecursionError) as wrong:
-        hint = "; one object per line is JSONL: name it .jsonl" if "Extra data" in str(wrong) else ""
-        raise UsageError(f"{path}: not valid JSON: {wrong}{hint}") from None
-    if isinstance(document, dict) and isinstance(document.get("data"), list):
-        rows: Iterable[Any] = _squad(document["data"], path)
-    elif isinstance(document, list):
-        rows = document
-    else:
-        raise UsageError(f"{path}: neither a SQuAD file (an object with 'data') nor a list of records")
-    for number, row in enumerate(rows, 1):
-        yield number, row if isinstance(row, dict) else Reject(number, "a record must be a JSON object: {…}", row)
-
-
-def _squad(articles: list[Any], path: Path) -> Iterator[dict[str, Any]]:
-    for a, article in enumerate(articles):
-        try:
-            for p, paragraph in enumerate(article["paragraphs"]):
-                for qa in paragraph["qas"]:
-                    answers = [answer["text"] for answer in qa.get("answers", [])]
-                    yield {
-                        "id": qa["id"],
-                        "context": paragraph["context"],
-                        "question": qa["question"],
-                        **({"answer": answers[0]} if answers else {}),
-                        "group": f"{article.get('title', a)}-{p}",
-                        **{k: v for k, v in qa.items() if k not in ("id", "question")},
-                    }
-        except (KeyError, TypeError) as wrong:
-            raise UsageError(
-                f"{path}: data[{a}] is not in SQuAD form: {wrong!r} is missing or of the wrong kind"
-            ) from None
+        document = parse_document(path)
+    except RecursionError:
+        raise UsageError(f"{path}: not valid JSON: nested too deeply") from None
+    except ValueError as error:
+        if "Extra data" not in str(error):
+            raise UsageError(f"{path}: not valid JSON: {error}") from None
+        yield from _json_lines(path)
+        return
+    yield from rows_of(document, path)
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------

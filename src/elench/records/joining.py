@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,11 @@ def from_text_files(
         }
         for i in range(len(texts[text]))
     )
-    return replace(as_source(spooled(rows)), name=str(text), assumed=judged)
+    origin = {
+        "text": str(text), "references": [str(path) for path in references], "context": context and str(context),
+        "questions": question and str(question), "judge": judge,
+    }  # fmt: skip
+    return replace(as_source(spooled(rows)), name=str(text), assumed=judged, origin=origin)
 
 
 def _read(path: Path) -> list[str]:
@@ -73,7 +77,27 @@ def with_predictions(gold: Source, predictions: Path) -> Source:
             f"{predictions}: {without} of {len(rows)} records of {gold} have no prediction, such as {example!r}; "
             "add an empty one where the system gave none"
         )
-    return replace(as_source(spooled(rows)), name=f"{gold} + {predictions}", assumed="answer")
+    origin = {**gold.origin, "predictions": str(predictions)} if gold.origin else {}
+    return replace(
+        as_source(spooled(rows)), name=f"{gold} + {predictions}", assumed="answer", origin=origin, mapping=gold.mapping
+    )
+
+
+def reopen(origin: Mapping[str, Any], mapping: Mapping[str, str], found: Callable[[str], Path | None]) -> Source | None:
+    """The records that `Source.origin` describes; `found` says where a file is now. None when one is gone."""
+    named = [origin.get(name) for name in ("file", "text", "context", "questions", "predictions")]
+    names = [name for name in (*named, *origin.get("references", ())) if name]
+    places = {name: found(name) for name in names}
+    if not names or None in places.values():
+        return None
+    paths = {name: path for name, path in places.items() if path is not None}
+    if text := origin.get("text"):
+        references = [paths[name] for name in origin.get("references", ())]
+        context, questions = (paths.get(origin.get(key) or "") for key in ("context", "questions"))
+        return from_text_files(paths[text], references, context, questions, origin.get("judge"))
+    source = as_source(paths[origin["file"]], mapping)
+    predictions = origin.get("predictions")
+    return with_predictions(source, paths[predictions]) if predictions else source
 
 
 def _gold(record: Record) -> dict[str, Any]:

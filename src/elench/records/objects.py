@@ -12,7 +12,7 @@ from elench.records.judging import SAMPLE, Need, decide
 from elench.records.mapping import translate
 from elench.records.record import Record, Reject
 from elench.records.schemas import Recognised, recognise
-from elench.records.spreadsheets import NESTED
+from elench.records.spreadsheets import NESTED, as_text
 
 
 def as_rows(
@@ -112,7 +112,7 @@ def _present(row: Mapping[str, Any]) -> dict[str, Any]:
         if dot and outer in NESTED:
             found.setdefault(outer, {})[inner] = value
         else:
-            found[str(name)] = value
+            found[str(name)] = as_text(name, value)
     return found
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from elench.errors import UsageError
 from elench.records.fields import CHECKS
-from elench.records.mapping import normalised, translate
+from elench.records.mapping import ABSENT, ALIASES, normalised, translate, value_at
+from elench.records.spreadsheets import with_lists
 
 Columns = Mapping[str, tuple[str, ...]]
 """Field → columns that may hold it; the first one that a file has counts."""
@@ -39,17 +40,27 @@ class Recognised:
     """Field → column, as written in the file."""
     adapt: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
     separator: str = ""
+    gold: bool = False
+    """The file holds gold answers; a system's may be elsewhere."""
 
     def rename(self, row: Mapping[str, Any], asked: Mapping[str, str]) -> dict[str, Any]:
         """The row under the names of a record's fields; what was asked for (--map) counts more."""
-        given = translate(self.adapt(row) if self.adapt else row, {**self.mapping, **asked})
+        given = self._adapted(row, asked) if self.adapt else translate(row, {**self.mapping, **asked})
+        given = with_lists(given)
         context = given.get("context")
-        if isinstance(context, str) and "context" not in asked:
-            if re.fullmatch(r"\s*\[\s*['\"].*['\"]\s*\]\s*", context, re.DOTALL):
-                given["context"] = _printed_list(context)
-            elif self.separator and self.separator in context:
-                given["context"] = context.split(self.separator)
+        if self.separator and isinstance(context, str) and "context" not in asked and self.separator in context:
+            given["context"] = context.split(self.separator)
         return given
+
+    def _adapted(self, row: Mapping[str, Any], asked: Mapping[str, str]) -> dict[str, Any]:
+        """The row as the schema reads it, with the columns asked for; a mapped answer is a prediction."""
+        assert self.adapt is not None
+        values = {name: value_at(row, column) for name, column in asked.items()}
+        values = {name: value for name, value in values.items() if value is not ABSENT}
+        moved = {column for column in asked.values() if column in row}
+        rest = {name: value for name, value in row.items() if name not in moved or name in KEPT}
+        prediction = {"prediction": values["answer"]} if "answer" in values else {}
+        return {**self.adapt({**rest, **prediction}), **values}
 
     def announcement(self) -> str:
         pairs = ", ".join(f"{column} → {name}" for name, column in self.mapping.items())
@@ -63,7 +74,7 @@ def recognise(rows: Sequence[Mapping[str, Any]]) -> Recognised | None:
     for schema in SCHEMAS:
         if all(any(mark in spelling for mark in group) for group in schema.marks):
             if schema.adapt:
-                return Recognised(schema.name, {}, schema.adapt)
+                return Recognised(schema.name, {}, schema.adapt, gold=schema.adapt in (_squad, _kilt))
             mapping = _mapping(schema.columns, spelling, rows)
             return Recognised(schema.name, {k: v for k, v in mapping.items() if k != v}, separator=schema.separator)
     own = {
@@ -87,23 +98,23 @@ def _mapping(columns: Columns, spelling: Mapping[str, str], rows: Sequence[Mappi
         found = next((c for c in candidates if c in filled), None) or next(
             (c for c in candidates if c in spelling), None
         )
-        if found:
+        if found and not (name == "id" and _repeats(spelling[found], rows)):
             mapping[name] = spelling[found]
     return mapping
 
 
+def _repeats(column: str, rows: Sequence[Mapping[str, Any]]) -> bool:
+    values = [str(row[column]) for row in rows if row.get(column) not in (None, "")]
+    return len(set(values)) < len(values)
+
+
 def _printed(text: str) -> Any:
     """A value that a table's cell holds as Python prints it; None when it is not one."""
+    plain = re.sub(r"array\((\[[^\]]*\])(?:,\s*dtype=\w+)?\)", r"\1", text)  # pandas prints numpy arrays
     try:
-        return ast.literal_eval(text.strip())
+        return ast.literal_eval(plain.strip())
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return None
-
-
-def _printed_list(text: str) -> Any:
-    """A list of texts from a cell; any other text unchanged."""
-    value = _printed(text)
-    return value if isinstance(value, list) and all(isinstance(v, str) for v in value) else text
 
 
 # --- files whose rows need more than other names ---------------------------------------------------------------------
@@ -119,7 +130,10 @@ def _kept(row: Mapping[str, Any], used: Iterable[str], fields: Mapping[str, Any]
     return {**{k: v for k, v in row.items() if k not in used and k not in fields}, **present}
 
 
-PREDICTIONS = ("prediction_text", "prediction", "predicted_answer", "response")
+PREDICTIONS = tuple(name for name in ALIASES["answer"] if name not in ("answer", "output"))
+"""Columns that may hold what a system answered, beside the gold answers."""
+KEPT = ("answers", "output", "doc")
+"""Columns that a schema reads even when --map names them, too."""
 
 
 def _squad(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,7 +146,7 @@ def _squad(row: Mapping[str, Any]) -> dict[str, Any]:
     texts = answers.get("text") if isinstance(answers, Mapping) else answers
     if isinstance(texts, list):
         texts = [t.get("text") if isinstance(t, Mapping) else t for t in texts]
-    prediction = _first(row, *PREDICTIONS)
+    prediction = _first(row, *PREDICTIONS, "answer")
     first = texts[0] if isinstance(texts, list) and texts else None
     fields: dict[str, Any] = {"answer": first} if prediction is None else {"answer": prediction, "references": texts}
     if prediction is not None and "judge" not in row:
@@ -144,14 +158,7 @@ def _lm_eval(row: Mapping[str, Any]) -> dict[str, Any]:
     """One sample: the document's question and passage, the filtered response, the target."""
     doc = row.get("doc")
     document = doc if isinstance(doc, Mapping) else {}
-    responses = row.get("filtered_resps") or row.get("resps")
-    while isinstance(responses, list) and responses and isinstance(responses[0], (list, str)):
-        responses = responses[0]
-        if isinstance(responses, str):
-            break
-    answer = responses if isinstance(responses, str) else None
-    target = row.get("target")
-    targets = target if isinstance(target, list) else [target]
+    answer, targets = _lm_eval_answer(row)
     question = _first(document, "question", "query", "input", "problem", "prompt")
     context = _first(document, "context", "passage", "paragraph", "article", "support", "document")
     rule = row.get("filter")
@@ -170,6 +177,51 @@ def _lm_eval(row: Mapping[str, Any]) -> dict[str, Any]:
     }
     used = ("resps", "filtered_resps", "arguments", "target", "filter", "doc_id", *peers)
     return _kept(row, used, fields)
+
+
+def _lm_eval_answer(row: Mapping[str, Any]) -> tuple[str | None, list[Any]]:
+    """What the model answered, and the targets. Where choices were compared by likelihood: the likeliest choice."""
+    target = row.get("target")
+    targets = target if isinstance(target, list) else [target]
+    responses = row.get("filtered_resps") or row.get("resps")
+    likelihoods = _likelihoods(responses)
+    if likelihoods:
+        choices = _continuations(row.get("arguments"))
+        if len(choices) != len(likelihoods):
+            return None, targets
+        if len(choices) == 1:  # one text whose likelihood was asked for: known only where greedy decoding gives it
+            return (choices[0] if likelihoods[0][1] else None), targets
+        best = max(range(len(choices)), key=lambda i: likelihoods[i][0])
+        named = [choices[int(str(t))] if str(t).isdigit() and int(str(t)) < len(choices) else t for t in targets]
+        return choices[best], named
+    while isinstance(responses, list) and responses and isinstance(responses[0], (list, str)):
+        responses = responses[0]
+    return (responses if isinstance(responses, str) else None), targets
+
+
+def _likelihoods(responses: Any) -> list[tuple[float, bool]]:
+    """(log-likelihood, is it what greedy decoding gives) per choice; empty for generated text."""
+    found = []
+    for item in responses if isinstance(responses, list) else []:
+        while isinstance(item, list) and len(item) == 1:
+            item = item[0]
+        if not isinstance(item, list) or len(item) != 2 or str(item[1]) not in ("True", "False"):
+            return []
+        try:
+            found.append((float(item[0]), str(item[1]) == "True"))
+        except (TypeError, ValueError):
+            return []
+    return found
+
+
+def _continuations(arguments: Any) -> list[str]:
+    """The text after the prompt in each request: {"arg_0": prompt, "arg_1": text}, before lm-eval 0.4.3 a pair."""
+    requests = list(arguments.values()) if isinstance(arguments, Mapping) else arguments
+    texts = [
+        item.get("arg_1") if isinstance(item, Mapping) else item[1] if isinstance(item, list) and len(item) > 1 else ""
+        for item in (requests if isinstance(requests, list) else [])
+    ]
+    return [text.strip() for text in texts if isinstance(text, str)]
 
 
 def _kilt(row: Mapping[str, Any]) -> dict[str, Any]:

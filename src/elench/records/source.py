@@ -15,12 +15,14 @@ from typing import Any
 from elench.errors import UsageError
 from elench.records import formats
 from elench.records.encoding import decompressing
+from elench.records.fields import JUDGES
 from elench.records.judging import SAMPLE, Need, choices_of, decide
 from elench.records.mapping import ABSENT, TEXT_FIELDS, as_option, suggest, translate, value_at
 from elench.records.record import Record, Reject
-from elench.records.schemas import Recognised, recognise
-from elench.records.spreadsheets import Row
+from elench.records.schemas import KEPT, Recognised, recognise
+from elench.records.spreadsheets import Row, with_lists
 
+TABLES = (".csv", ".tsv", ".xlsx")
 SNIFFED = 50
 """So many rows show which columns a file has."""
 
@@ -41,6 +43,8 @@ class Source:
     any_language: bool = False
     head: tuple[Row, ...] = field(default=(), repr=False, compare=False)
     """The first rows of the file, read once when it is opened: they show its columns and what it judges."""
+    origin: Mapping[str, Any] = field(default_factory=dict)
+    """What a user named to get these records: {"file": …} or {"text": …, "references": […]}; see `reopen`."""
 
     def __str__(self) -> str:
         return self.name
@@ -98,6 +102,8 @@ class Source:
                 given = self.recognised.rename(row, self.mapping)
             elif self.mapping:
                 given = translate(row, self.mapping)
+            if self.path.suffix.lower() in TABLES:
+                given = with_lists(given)
             record = Record.from_object(given, line, default_id=str(line), assumed=self.assumed)
         except UsageError as error:
             return Reject(line, self._in_their_words(str(error)), row)
@@ -115,6 +121,11 @@ class Source:
             if message.startswith((f"field '{name}'", f"field '{name}[")):
                 return f"{message} (column '{column}')"
         return message
+
+    def kinds(self) -> list[str]:
+        """What is judged, where it is known: of each record, or of the whole file."""
+        stated = {record.judge for record in self.sample()}
+        return [kind for kind in JUDGES if kind in stated or (None in stated and kind == self.judging)]
 
     def sample(self) -> list[Record]:
         """The first records, which show what the file is."""
@@ -147,16 +158,22 @@ class Source:
     def missing(self, lacking: Sequence[str], metrics: Sequence[Need] = ()) -> str:
         """What a file lacks, the columns it has, and what to type."""
         fields = " and ".join(f"'{name}'" for name in lacking)
-        who = f", which {', '.join(map(str, metrics))} needs" if metrics else ""
+        needs = "needs" if len(metrics) == 1 else "need"
+        who = f", which {', '.join(map(str, metrics))} {needs}" if metrics else ""
         used = set(self._mapping.values()) | {n for n in self.columns if n in TEXT_FIELDS}
         free = [n for n in TEXT_FIELDS if n not in self.columns and n not in self._mapping]
-        guess = suggest([c for c in self.columns if c not in used], free if set(lacking) & set(free) else lacking)
-        hint = (
-            f"; try {as_option({**self.mapping, **guess})}"
-            if set(guess) & set(lacking)
-            else ("; name the column with --map FIELD=COLUMN")
-        )
-        return f"no record has {fields}{who}; fields found: {listed(self.columns)}{hint}"
+        unused = [c for c in self.columns if c not in used]
+        gold = self.recognised is not None and self.recognised.gold
+        if gold:  # gold answers become references as soon as there is an answer to judge
+            unused, free, lacking = [c for c in unused if c not in KEPT], ["answer"], ["answer"]
+        guess = suggest(unused, free if set(lacking) & set(free) else lacking)
+        if set(guess) & set(lacking):
+            hint = f"try {as_option({**self.mapping, **guess})}"
+        elif gold:
+            hint = "it holds gold answers: add a system's with --predictions FILE, or name their column, --map answer=…"
+        else:
+            hint = "name the column with --map FIELD=COLUMN"
+        return f"no record has {fields}{who}; fields found: {listed(self.columns)}; {hint}"
 
 
 def _has(record: Record, name: str) -> bool:
@@ -172,7 +189,8 @@ def as_source(
     path, name = (_spooled(), "stdin") if str(source) == "-" else (Path(source), str(source))
     if not path.is_file():
         raise UsageError(f"{name}: {'is a folder; name a file in it' if path.is_dir() else 'no such file'}")
-    opened = Source(path, name, dict(mapping or {}), judge=judge)
+    origin = {} if name == "stdin" else {"file": name}
+    opened = Source(path, name, dict(mapping or {}), judge=judge, origin=origin)
     opened = replace(opened, head=tuple(islice(opened.rows(), SAMPLE)))
     first = sniffed(opened.head)
     for field_name, column in opened.mapping.items():

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from elench.errors import MissingExtra, UsageError
 from elench.records.encoding import invalid, open_text, shown
+from elench.records.fields import TEXTS
 from elench.records.record import Reject
 
 Row = tuple[int, "dict[str, Any] | Reject"]
@@ -18,6 +20,7 @@ NESTED = ("human", "peers", "ratings")
 """Fields that a table spreads over columns such as human.fluency."""
 LISTS = ("references", "context")
 """Fields that a cell may hold as a JSON list."""
+_LIST = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 
 
@@ -79,22 +82,60 @@ def _row(header: list[str], cells: list[str], line: int, delimiter: str) -> dict
         try:
             set_cell(row, name, cell, delimiter == ";")
         except (ValueError, RecursionError):
-            wanted = "a JSON list of strings" if name in LISTS else "a number or JSON"
-            return Reject(line, f"field '{name}' must be {wanted}, not {cell[:40]!r}", raw)
+            return Reject(line, f"field '{name}' must be a number or JSON, not {cell[:40]!r}", raw)
     return row
 
 
-def set_cell(row: dict[str, Any], name: str, cell: str, decimal_comma: bool = False) -> None:
-    """Put a cell into its field: lists and nested objects are JSON, `human.fluency` is a number inside `human`."""
-    outer, dot, inner = name.partition(".")
-    if name in LISTS and cell.lstrip().startswith("["):
+def printed_list(text: str) -> list[Any] | None:
+    """A list that a cell holds as JSON or as Python prints it (which is what pandas writes); None for other text."""
+    if not _LIST.fullmatch(text):
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
         try:
-            row[name] = json.loads(cell)
-        except ValueError:
-            if name == "references":
-                raise
-            row[name] = cell  # a passage may begin with a bracket
-    elif name in NESTED:
+            value = ast.literal_eval(_with_commas(text.strip()))
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            return None
+    return value if isinstance(value, list) else None
+
+
+def as_text(name: object, value: Any) -> Any:
+    """A number in a table's text column as text: columns of years or amounts are typed as numbers."""
+    if name not in (*TEXTS, "references") or isinstance(value, bool) or not hasattr(value, "__float__"):
+        return value
+    return _cell_text(value)
+
+
+def with_lists(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row with references and context as lists where a cell holds a printed list of texts."""
+    found = {name: printed_list(cell) for name in LISTS if isinstance(cell := row.get(name), str)}
+    lists = {name: v for name, v in found.items() if v is not None and all(isinstance(text, str) for text in v)}
+    return {**row, **lists}
+
+
+def _with_commas(text: str) -> str:
+    """numpy prints ['a' 'b'], which Python would read as one string."""
+    import io
+    import tokenize
+
+    try:
+        read = tokenize.generate_tokens(io.StringIO(text).readline)
+        tokens = [token for token in read if token.type != tokenize.NL]
+    except (tokenize.TokenError, SyntaxError, ValueError):
+        return text
+    parts: list[str] = []
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        if before and before.type == token.type == tokenize.STRING:
+            parts.append(",")
+        parts.append(token.string)
+    return "".join(parts)
+
+
+def set_cell(row: dict[str, Any], name: str, cell: str, decimal_comma: bool = False) -> None:
+    """Put a cell into its field: nested objects are JSON, `human.fluency` is a number inside `human`."""
+    outer, dot, inner = name.partition(".")
+    if name in NESTED:
         row[name] = json.loads(cell, parse_constant=no_constant)
     elif dot and outer in NESTED:
         if decimal_comma and _DECIMAL_COMMA.fullmatch(cell.strip()):

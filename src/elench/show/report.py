@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from elench.errors import UsageError
-from elench.records.record import Record, Reject, read
+from elench.records.joining import reopen
+from elench.records.record import Record, Reject
+from elench.records.source import Source, as_source
 from elench.runs import Outcome, Run
 
 BAD_SHOWN = 5
@@ -84,13 +86,11 @@ def _judge(record: Record | None, run: Run) -> str:
 
 def _with_records(run: Run, given: Path | None) -> tuple[Run, list[str]]:
     """The run with its records, and what is wrong with the record file."""
-    source = given or find_records(run)
+    source = _given(given, run) if given else find_records(run)
     if source is None:
         told = f"{run.path}: the record file was not found, so its texts are left out: give --records"
         return run, [told]
-    if not source.is_file():
-        raise UsageError(f"{source}: no such file")
-    items = list(read(source))
+    items = list(source.read())
     bad = _bad_lines(source, [item for item in items if isinstance(item, Reject)])
     if given and bad and not any(isinstance(item, Record) for item in items):
         raise UsageError(f"{bad[0]}; no line of the file is a record")
@@ -105,8 +105,16 @@ def _with_records(run: Run, given: Path | None) -> tuple[Run, list[str]]:
     return joined, bad
 
 
-def find_records(run: Run) -> Path | None:
-    """The record file of a run, also when the report is made from another folder: at the path that was given to
+def _given(path: Path, run: Run) -> Source:
+    """The file named with --records, read with the run's --map where it has those columns."""
+    try:
+        return as_source(path, run.header.get("map"))
+    except UsageError:
+        return as_source(path)
+
+
+def find_records(run: Run) -> Source | None:
+    """The records of a run, also when the report is made from another folder: its files at the path that was given to
     `score`, seen from the folder it ran in, from here, or from any folder above the run, or beside the run; where the
     hash is known, it decides."""
     written = str(run.header.get("path", ""))
@@ -114,10 +122,14 @@ def find_records(run: Run) -> Path | None:
         return None
     here = run.path.resolve()
     ran_in = str(run.header.get("folder", ""))
-    found = [p for p in _candidates(Path(written), here, ran_in) if p.is_file() and p.resolve() != here]
     wanted = run.header.get("input", {}).get("sha256")
-    same = [p for p in found if wanted and hashlib.sha256(p.read_bytes()).hexdigest() == wanted]
-    return next(iter(same or found), None)
+
+    def found(name: str) -> Path | None:
+        files = [p for p in _candidates(Path(name), here, ran_in) if p.is_file() and p.resolve() != here]
+        same = [p for p in files if wanted and hashlib.sha256(p.read_bytes()).hexdigest() == wanted]
+        return next(iter(same or files), None)
+
+    return reopen(run.header.get("source", {"file": written}), run.header.get("map", {}), found)
 
 
 def _candidates(written: Path, run: Path, ran_in: str) -> Iterator[Path]:
@@ -128,7 +140,7 @@ def _candidates(written: Path, run: Path, ran_in: str) -> Iterator[Path]:
     yield run.parent / written.name
 
 
-def _bad_lines(path: Path, rejects: Sequence[Reject]) -> list[str]:
+def _bad_lines(path: Source, rejects: Sequence[Reject]) -> list[str]:
     """The lines of a record file that are not valid records: the first few, and how many more there are."""
     told = [f"{path}:{reject.line}: {reject.reason}" for reject in rejects[:BAD_SHOWN]]
     more = len(rejects) - len(told)
