@@ -118,7 +118,8 @@ def test_fewer_references_takes_the_best_of_those_drawn(tmp_path: Path) -> None:
 
     best = elench.score(rows, ["rouge-1"]).values("rouge-1")  # rouge-1 itself takes the best of all 11
     assert by_k["11 references"].ours["r"] == pytest.approx(np.corrcoef(best, human)[0, 1])
-    assert by_k["11 references"].n == 60 and by_k["1 references"].note.startswith("20 draws")
+    assert by_k["11 references"].theirs == {"r": 0.222} and by_k["4 references"].theirs == {"r": None}
+    assert by_k["11 references"].n == 60 and by_k["1 reference"].note.startswith("20 draws")
     assert next(line for line in figure.lines if line.label == "BERTScore-f").ours["r"] is None
 
 

@@ -144,6 +144,32 @@ def test_the_command_leaves_a_model_with_a_card(tmp_path: Path) -> None:
     assert result.exception is not None and "how long" in str(result.exception)
 
 
+@pytest.mark.parametrize(("recipe", "asked"), [("paper", True), ("paper-kp", False)])
+def test_the_papers_recipes_train_end_to_end_and_the_ablation_never_sees_a_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: str, asked: bool
+) -> None:
+    from safetensors.numpy import load_file
+
+    from elench.train import keyphrases
+
+    seen: list[bool] = []
+    plain = keyphrases.key_loss
+
+    def watched(network, batch, cls, sep):
+        seen.extend(bool(lesson.sheet.question) for lesson in batch)
+        return plain(network, batch, cls, sep)
+
+    monkeypatch.setattr(keyphrases, "key_loss", watched)
+    base, data, out = tiny_bert(tmp_path / "base"), _corpora(tmp_path / "data"), tmp_path / "out"
+    options = ["keyphrases", "--data", str(data), "--base", str(base), "--out", str(out), "--stored", "fp16"]
+    result = CliRunner().invoke(command, [*options, "--steps", "3", "--recipe", recipe], catch_exceptions=False)
+    assert result.exit_code == 0 and seen and set(seen) == {asked}
+    card = json.loads((out / "card.json").read_text())
+    assert card["recipe"] == recipe and "the sentence that holds the answer span" in card["data"]
+    assert ("without the question" in card["data"]) == (not asked)
+    assert not load_file(out / "checkpoint.safetensors")["model.facts.weight"].any()  # no hand-made features
+
+
 def test_the_papers_recipe_marks_the_span_of_the_answer_sentence_and_nothing_else() -> None:
     """§3.1: every word of the span is key, stop words and units too; the KP ablation does not see the question."""
     text = "He was born there. The king lived for 40 years in the old city. Then he died."

@@ -170,6 +170,14 @@ def report(model: KeyphraseModel, held: Sequence[Example], seed: int = 7) -> dic
     return {kind: {k: round(v, 3) for k, v in found.items()} for kind, found in scores.items()}
 
 
+SHAPES = {
+    "ours": "as sentences, statements, phrases, definitions and yes/no answers",
+    "paper": "as the sentence that holds the answer span (KPQA §3.1)",
+    "paper-kp": "as the sentence that holds the answer span, without the question (the KP ablation, KPQA §5.3)",
+}
+"""What the answers of the corpora are made into, by recipe."""
+
+
 def pack(network: Any, base: Path, out: Path, stored: str, facts: dict[str, Any]) -> None:
     """Store the trained model with its card."""
     from elench.models.shipped import save_shipped
@@ -182,7 +190,7 @@ def pack(network: Any, base: Path, out: Path, stored: str, facts: dict[str, Any]
             "task": "which words of an answer carry it, given the question (KPQA), English",
             "base": f"{BASE} (Apache-2.0), its word and position embeddings unchanged",
             "data": "SQuAD v1.1 train part of Du et al. (CC BY-SA 4.0), FairytaleQA (Apache-2.0), HotpotQA questions "
-            "of the QAScore examples (CC BY-SA 4.0), as sentences, statements, phrases, definitions and yes/no answers",
+            f"of the QAScore examples (CC BY-SA 4.0), {SHAPES[facts['recipe']]}",
             **facts,
             "stored": stored,
             "bytes": size,

@@ -157,14 +157,16 @@ def fewer_references(entry: Mapping[str, Any], source: Source) -> Table:
         columns = [source.column(entry["data"], row["spec"], k) for k in range(most)]
         singles = [c.values for c in columns if c.values is not None]
         for k, chosen in draws.items():
+            part = f"{k} references" if k > 1 else "1 reference"
+            theirs = {"r": row.get("values", {}).get(str(k))}
             if len(singles) < most:
                 reason = next(c.reason or "" for c in columns if c.values is None)
-                lines.append(Line(label, columns[0].spec, f"{k} references", {"r": None}, {"r": None}, 0, note=reason))
+                lines.append(Line(label, columns[0].spec, part, {"r": None}, theirs, 0, note=reason))
                 continue
             found = [_mean_r(np.max([singles[i] for i in subset], axis=0), human) for subset in chosen]
             spread = f"{len(found)} draws, standard deviation {np.std(found, ddof=1):.3f}" if len(found) > 1 else ""
             ours = {"r": number(np.mean(found))}
-            lines.append(Line(label, columns[0].spec, f"{k} references", ours, {"r": None}, len(records), note=spread))
+            lines.append(Line(label, columns[0].spec, part, ours, theirs, len(records), note=spread))
     return Table(entry["name"], ("r",), tuple(lines), entry.get("note", ""))
 
 
