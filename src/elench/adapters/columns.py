@@ -37,7 +37,7 @@ def _guess(columns: Mapping[str, Sequence[Any]]) -> str:
     """What the predictions are when the metric judges several things: an answer when questions are given, else …"""
     left = [name for name in JUDGES if name not in columns]
     if not left:
-        raise ValueError("question, answer and summary are all given as columns: say what is judged, [judge=…]")
+        raise ValueError("question, answer and summary are all given as columns: name the judged one with [judge=…]")
     if "question" in columns and "answer" in left:
         return "answer"
     if len(left) == 1:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    told = "elench_records(path): run the test once per record of a file; the test takes the argument `record`"
-    config.addinivalue_line("markers", told)
+    description = "elench_records(path): run the test once per record of a file; the test takes the argument `record`"
+    config.addinivalue_line("markers", description)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -203,8 +203,10 @@ def _page(document: dict[str, Any]) -> str:
     """The OpenAPI document for people: each path with its summary, then the shapes of bodies."""
     parts = [f"<h1>{document['info']['title']}</h1><p>{document['info']['description']}</p>"]
     for path, methods in document["paths"].items():
-        for method, told in methods.items():
-            parts.append(f"<h2><code>{method.upper()} {path}</code></h2><p>{escape(told.get('description', ''))}</p>")
+        for method, operation in methods.items():
+            parts.append(
+                f"<h2><code>{method.upper()} {path}</code></h2><p>{escape(operation.get('description', ''))}</p>"
+            )
     body = {"records": [{"id": "1", "answer": "a red fox", "references": ["the red fox"]}], "metrics": ["rouge-l"]}
     call = f"curl -H 'Content-Type: application/json' -d '{json.dumps(body)}' http://HOST:PORT/score"
     parts.append(f"<h2>An example</h2><pre>{escape(call)}</pre>")

@@ -77,7 +77,7 @@ def input_options(command: Command) -> Command:
         return command(*args, file=replace(file, any_language=any_language), **given)
 
     for option in (
-        click.option("--any-language", is_flag=True, help="Let metrics made for English score other languages, too."),
+        click.option("--any-language", is_flag=True, help="Let metrics made for English score other languages too."),
         click.option("--predictions", type=FILE, help="A system's answers by id, for FILE with the gold answers."),
         click.option("--questions", type=FILE, help="With --text: the question of each line."),
         click.option("--context", type=FILE, help="With --text: the source of each line."),

@@ -72,10 +72,10 @@ def server_options(command: Command) -> Command:
     """Limits for models behind a URL."""
     for flag, name, kind, text in (
         ("--price", "PRICE_IN PRICE_OUT", str, "Price of a million tokens read/written, such as 0.15/0.60."),
-        ("--max-cost", "MAX_COST", click.FloatRange(0), "Stop when a server's answers have cost so much."),
-        ("--max-requests", "MAX_REQUESTS", click.IntRange(1), "Stop after so many requests to a server."),
+        ("--max-cost", "MAX_COST", click.FloatRange(0), "Stop when a server's answers have cost this much."),
+        ("--max-requests", "MAX_REQUESTS", click.IntRange(1), "Stop after this many requests to a server."),
         ("--rate", "PER_MINUTE", click.FloatRange(0, min_open=True), "Requests per minute to a server, at most."),
-        ("--concurrency", "CONCURRENCY", click.IntRange(1, 256), "Requests to a server at a time (8)."),
+        ("--concurrency", "CONCURRENCY", click.IntRange(1, 256), "Requests to a server at a time (default 8)."),
     ):
         command = click.option(flag, type=kind, help=text, expose_value=False, callback=_limit(name))(command)
     return command

@@ -18,7 +18,7 @@ from elench.errors import UsageError
 @click.option(
     "--human", metavar="DIMENSION", help="Positives by people instead: a judgement with two values, as 0 and 1."
 )
-@click.option("--lower-is-better", "lower", multiple=True, metavar="NAME", help="A metric in which less is better.")
+@click.option("--lower-is-better", "lower", multiple=True, metavar="NAME", help="A metric for which lower is better.")
 @alpha_option
 @format_option("text", "markdown", "latex", "json")
 @click.option("-o", "--out", type=click.Path(path_type=Path))

@@ -31,5 +31,5 @@ def command(
     models = models_from(family, model, dtype, device, pull)
     pairs, counts = augment(texts, spec, threshold, per_text, beams, models)
     write_squad(pairs, out)
-    told = ", ".join(f"{n} {why}" for why, n in counts.items())
-    click.echo(f"{out}: {len(pairs)} pairs on {len(texts)} texts; {told}")
+    reasons = ", ".join(f"{n} {why}" for why, n in counts.items())
+    click.echo(f"{out}: {len(pairs)} pairs on {len(texts)} texts; {reasons}")

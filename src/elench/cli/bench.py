@@ -20,7 +20,9 @@ from elench.cli._options import model_options, models_from, seed_option
 @click.option("-m", "--metrics", "specs", multiple=True, metavar="SPEC[,SPEC…]", help="Only these metrics.")
 @click.option("--docs", type=click.Path(path_type=Path), help="Write the leaderboard pages into this folder.")
 @click.option("--budget", type=click.FloatRange(0), default=0, help="Minutes after which no metric is started.")
-@click.option("--sample", type=click.IntRange(0), default=0, help="Records per file at most, whole groups.")
+@click.option(
+    "--sample", type=click.IntRange(0), default=0, help="At most this many records per file, in whole groups."
+)
 @seed_option
 @model_options
 def command(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("-m", "--metrics", "specs", multiple=True, metavar="SPEC[,SPEC…]", help="Metrics to choose from.")
 @click.option("--scores", "score_files", multiple=True, type=click.Path(path_type=Path), help="Output of elench score.")
 @click.option("-d", "--dimension", "dimensions", multiple=True, help="Only this human dimension (repeatable).")
-@click.option("--prior", metavar="PROFILE", help="An earlier or shipped profile that few ratings shall lean on.")
+@click.option("--prior", metavar="PROFILE", help="An earlier or shipped profile to fall back on where ratings are few.")
 @click.option("--sample", type=click.IntRange(0), default=16, show_default=True, help="Records that time each metric.")
 @seed_option
 @model_options

@@ -16,7 +16,7 @@ from elench.cli._options import draws_option, metrics_from, model_options, model
 @click.option(
     "-o", "--out", required=True, type=click.Path(path_type=Path), help="The certificate, JSON; HTML beside it."
 )
-@click.option("--floor", type=click.FloatRange(-1, 1), default=0.3, show_default=True, help="Least r that passes.")
+@click.option("--floor", type=click.FloatRange(-1, 1), default=0.3, show_default=True, help="The lowest r that passes.")
 @click.option("-d", "--dimension", "dimensions", multiple=True, help="Only this human dimension (repeatable).")
 @click.option("--by", multiple=True, default=("length", "system"), show_default=True, help="Slices (repeatable).")
 @draws_option(500)
@@ -28,7 +28,7 @@ def command(
 ) -> None:  # fmt: skip
     """Measure JUDGE (a metric spec: judge[…], profile:FILE#dimension, any metric) against the ratings in RATED.
 
-    Exit code 1 when a dimension stays below the floor. Hold later runs to it: elench score … --require-certificate."""
+    Exit code 1 when a dimension is below the floor. Later runs can require it: elench score … --require-certificate."""
     from elench.errors import UsageError
     from elench.evaluate.certify import Asked, certify
     from elench.show.certificate import certificate_grids, certificate_html, certificate_notes

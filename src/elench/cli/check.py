@@ -22,7 +22,7 @@ PLURAL = {"question": "questions", "answer": "answers", "summary": "summaries", 
 @input_options
 @format_option("text", "json")
 def command(file: Source, form: str) -> None:
-    """Say what is in FILE, which metrics can judge it, and what to type next."""
+    """Show what is in FILE, which metrics can judge it, and what to type next."""
     from elench.evaluate.contents import inspect
 
     found = inspect(file)

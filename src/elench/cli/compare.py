@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     help="Correct over the pairs of each metric, or over all pairs and metrics together.",
 )
 @click.option("--rated", type=click.Path(path_type=Path), help="Records with ratings: how often do people agree?")
-@click.option("--calibrate", is_flag=True, help="Simulate from this file: true false alarms, coverage, power.")
+@click.option(
+    "--calibrate", is_flag=True, help="Simulate data like this file: actual false-alarm rate, coverage, power."
+)
 @click.option("--pairs", "all_pairs", is_flag=True, help="Print every pair of systems, not only the first ten.")
 @alpha_option
 @draws_option(2000)

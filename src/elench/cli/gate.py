@@ -44,13 +44,13 @@ def command(
 
     def shown(style: str) -> str:
         grids = [found.grid()] if found.changes else []
-        told = render(grids, notes if grids else [], style, 120, found.to_object())
+        rendered = render(grids, notes if grids else [], style, 120, found.to_object())
         head = found.sentences()
         if style == "json":
-            return told
+            return rendered
         if style == "markdown":
-            return "\n".join([f"**{head[0]}**", "", *(f"- {line}" for line in head[1:]), "", told])
-        return "\n".join([*head, told])
+            return "\n".join([f"**{head[0]}**", "", *(f"- {line}" for line in head[1:]), "", rendered])
+        return "\n".join([*head, rendered])
 
     click.echo(shown(form).rstrip("\n"))
     if summary:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     "--scores", "score_files", multiple=True, type=click.Path(path_type=Path), help="Output of `elench score`."
 )
 @click.option(
-    "--by", help="Do it for each value of a field: system, length, question-word, or any field of the records."
+    "--by", help="Repeat for each value of a field: system, length, question-word, or any field of the records."
 )
 @click.option("--level", type=click.Choice(["segment", "group", "system"]), default="segment", show_default=True)
 @click.option(
@@ -46,15 +46,17 @@ if TYPE_CHECKING:
     "--alpha", type=click.FloatRange(0.0, 0.5), default=0.05, show_default=True, help="Level of significance."
 )
 @click.option(
-    "--lower-is-better", "lower", multiple=True, metavar="NAME", help="A metric or peer in which less is better."
+    "--lower-is-better", "lower", multiple=True, metavar="NAME", help="A metric or peer for which lower is better."
 )
 @click.option("--baselines/--no-baselines", default=True, help="Put the sanity baselines into the table.")
 @format_option("text", "markdown", "latex", "json")
-@click.option("--compare", nargs=2, metavar="METRIC METRIC", help="Also: these two head to head, by three tests.")
+@click.option("--compare", nargs=2, metavar="METRIC METRIC", help="Also: these two compared directly, by three tests.")
 @click.option("--agreement", is_flag=True, help="Also: Krippendorff's alpha of the single `ratings`.")
 @click.option("--redundancy", is_flag=True, help="Also: which metrics add information, and which are alike.")
-@click.option("--calibrate", is_flag=True, help="Also: simulate from this file: true false alarms, coverage, power.")
-@click.option("--estimate", metavar="METRIC", help="Also: system means from the ratings there are and this metric.")
+@click.option(
+    "--calibrate", is_flag=True, help="Also: simulate data like this file: actual false-alarm rate, coverage, power."
+)
+@click.option("--estimate", metavar="METRIC", help="Also: system means from the available ratings and this metric.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here instead of the terminal.")
 @judge_option
 @map_option

@@ -11,7 +11,7 @@ from elench.cli._options import FAMILIES, table_width
 
 @click.group()
 def command() -> None:
-    """List, fetch and check models. Nothing touches the network but `pull`."""
+    """List, fetch and check models. Only `pull` uses the network."""
 
 
 @command.command("list")

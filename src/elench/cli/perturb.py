@@ -61,9 +61,9 @@ def command(
     if originals:
         for record in records:
             name = record.judge or record.guess_judge()
-            told = {"of": record.id, "kind": "original", "label": "positive", "field": name}
+            mark = {"of": record.id, "kind": "original", "label": "positive", "field": name}
             references = record.references or (getattr(record, name) or "",)
-            made.append(replace(record, judge=name, references=references, extra={**record.extra, "perturbed": told}))
+            made.append(replace(record, judge=name, references=references, extra={**record.extra, "perturbed": mark}))
     if not made:
         raise UsageError(f"{file}: no record could be changed")
     write_records(_distinct(made), out)

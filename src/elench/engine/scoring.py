@@ -50,7 +50,7 @@ def score(
         judge: which text is judged, "question", "answer" or "summary"; by default each record's `judge`, else what
             the references fit.
         map: {field: column} where the columns have other names.
-        any_language: let metrics that are made for English score other languages, too.
+        any_language: let metrics that are made for English score other languages too.
         models: which models answer; by default the small ones that run offline.
         cache: keep the models' answers on disk.
         strict: end the call at the first row that is not a valid record, instead of setting it aside.

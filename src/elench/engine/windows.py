@@ -15,7 +15,7 @@ from elench.requests import Failure
 from elench.runs import Outcome
 
 RECORDS, CHARACTERS = 512, 400_000
-"""A window ends at so many records or so many characters of distinct text, whichever comes first."""
+"""A window ends at this many records or this many characters of distinct text, whichever comes first."""
 Item = TypeVar("Item")
 
 

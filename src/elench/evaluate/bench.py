@@ -90,7 +90,7 @@ def _files(data: Path) -> Iterator[Path]:
 
 
 def sampled(table: Judgements, most: int, seed: int = 0) -> Judgements:
-    """At most so many records: whole groups, in random order, until the number is reached."""
+    """At most this many records: whole groups, in random order, until the number is reached."""
     if not most or len(table.records) <= most:
         return table
     group = codes(table.items)

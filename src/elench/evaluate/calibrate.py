@@ -206,7 +206,7 @@ def agreement(table: Judgements, one: Dimension, predicted: Array, seed: int, dr
 
 
 def learning_curve(one: Dimension, seed: int) -> list[dict[str, float]]:
-    """Agreement on unseen groups after training on so many ratings: mean and spread over random draws of them."""
+    """Agreement on unseen groups after training on a number of ratings: mean and spread over random draws of them."""
     most = int(len(one.rows) * 0.8)
     points = []
     for size in (s for s in SIZES if s <= most):

@@ -210,7 +210,7 @@ def unseen(
     seed: int = 0,
     most: int = 0,
 ) -> Unseen:
-    """Cross-validated predictions by group; with `most`, each fit sees only so many ratings, drawn at random.
+    """Cross-validated predictions by group; with `most`, each fit sees only that many ratings, drawn at random.
 
     A profile has one base and one slope, these folds have five of each. So that their differences do not disturb the
     correlation, each fold's predictions get the same base and, by their spread on its training records, the same slope.

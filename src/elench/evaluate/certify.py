@@ -215,5 +215,5 @@ def require(paths: Sequence[Path], signatures: Mapping[str, str]) -> None:
             )
         low = {name: d["r"] for name, d in content["dimensions"].items() if (d["r"] or -1.0) < content["floor"]}
         if low:
-            told = ", ".join(f"{name} r = {-1.0 if r is None else r:.3f}" for name, r in low.items())
-            raise UsageError(f"{path}: {spec} is below the floor {content['floor']:g}: {told}")
+            figures = ", ".join(f"{name} r = {-1.0 if r is None else r:.3f}" for name, r in low.items())
+            raise UsageError(f"{path}: {spec} is below the floor {content['floor']:g}: {figures}")

@@ -331,11 +331,11 @@ def _coverage_notes(
 ) -> tuple[str, ...]:
     notes = []
     if max(coverage.values()) > len(common):
-        told = ", ".join(f"{system} {n}" for system, n in coverage.items())
-        notes.append(f"{spec}: compared on {len(common)} items that all systems have; scored items: {told}.")
+        per_system = ", ".join(f"{system} {n}" for system, n in coverage.items())
+        notes.append(f"{spec}: compared on {len(common)} items that all systems have; scored items: {per_system}.")
     if any(unscored.values()):
-        told = ", ".join(f"{system} {n}" for system, n in unscored.items() if n)
-        notes.append(f"{spec}: unscored records: {told}.")
+        per_system = ", ".join(f"{system} {n}" for system, n in unscored.items() if n)
+        notes.append(f"{spec}: unscored records: {per_system}.")
     return tuple(notes)
 
 

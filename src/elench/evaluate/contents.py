@@ -22,7 +22,7 @@ PREFERRED = {
 """What to suggest first, where it can judge the file."""
 SUGGESTED = 4
 PER_SHAPE = 20
-"""Records with other fields than the first thousand are looked at, too, so many of each kind."""
+"""Records with other fields than the first thousand are looked at too, up to this many of each kind."""
 FIELDS = (
     "context",
     "question",

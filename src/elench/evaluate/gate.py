@@ -75,16 +75,16 @@ class Gate:
 
     def sentences(self) -> list[str]:
         """The outcome in words."""
-        told = [f"The gate says: {self.verdict}."]
+        lines = [f"The gate says: {self.verdict}."]
         for c in self.changes:
             if c.verdict == FAIL:
-                told.append(f"{c.metric} is significantly worse, by {abs(c.change):.3f} (allowed: {c.drop:g}).")
+                lines.append(f"{c.metric} is significantly worse, by {abs(c.change):.3f} (allowed: {c.drop:g}).")
             elif c.verdict == UNDECIDED:
                 more = f"; about {c.needed:,} items would decide" if c.needed else ""
                 why = c.reason or f"a drop of {c.drop:g} can neither be shown nor excluded"
-                told.append(f"{c.metric}: {why} with {c.n} items{more}.")
-        told += [f"{spec}: mean {mean:.4f} is below the limit of {limit:g}." for spec, mean, limit in self.under]
-        return told
+                lines.append(f"{c.metric}: {why} with {c.n} items{more}.")
+        lines += [f"{spec}: mean {mean:.4f} is below the limit of {limit:g}." for spec, mean, limit in self.under]
+        return lines
 
     def grid(self) -> Grid:
         tones = {PASS: "good", FAIL: "bad", UNDECIDED: "warn"}

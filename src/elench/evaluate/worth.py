@@ -72,13 +72,15 @@ def with_preferences(found: Comparison, rated: Result) -> Comparison:
         if o.record is not None
     ]
     table = from_records(records, "rated records")
-    told, powered = preferences(found, table, found.seed), powered_differences(found, table)
+    preferred, powered = preferences(found, table, found.seed), powered_differences(found, table)
     note = (
         "People agree: logistic regression through ½ on draws of as many items from the rated systems; interval by "
         "leaving out one rated system at a time."
     )
-    extra = {**found.extra, "preferences": [asdict(p) for p in told], "powered": [asdict(p) for p in powered]}
-    return replace(found, added=(*found.added, *worth_grids(told, powered)), extra=extra, notes=[*found.notes, note])
+    extra = {**found.extra, "preferences": [asdict(p) for p in preferred], "powered": [asdict(p) for p in powered]}
+    return replace(
+        found, added=(*found.added, *worth_grids(preferred, powered)), extra=extra, notes=[*found.notes, note]
+    )
 
 
 def preferences(found: Comparison, rated: Judgements, seed: int = 0) -> list[Preference]:
@@ -218,12 +220,12 @@ def _powered(metric: str, first: str, second: str, rated: Judgements, dimension:
     )
 
 
-def worth_grids(told: Sequence[Preference], powered: Sequence[PoweredDifference]) -> list[Grid]:
+def worth_grids(preferred: Sequence[Preference], powered: Sequence[PoweredDifference]) -> list[Grid]:
     """The tables of `elench compare --rated`."""
     rows = tuple(
         (f"{p.first} over {p.second}", p.metric, p.dimension, f"{p.difference:+.4f}", str(p.n),
          f"{p.agree:.0%} [{p.low:.0%}, {p.high:.0%}]", str(p.pairs))
-        for p in told
+        for p in preferred
     )  # fmt: skip
     header = ("pair", "metric", "dimension", "difference", "items", "people agree", "rated pairs")
     grids = [Grid("What the differences buy: P(people prefer the metric's winner)", header, rows, "lll")]

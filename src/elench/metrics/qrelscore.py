@@ -66,7 +66,7 @@ async def local_relevance(question: str, context: str, metric: QRelScore | QRelL
 
 
 def pick_layers(layers: str, count: int) -> list[int]:
-    """Indices of the layers that a name or a list such as 1+3+6 stands for."""
+    """Indices of the layers that a name or a list such as 1+3+6 denotes."""
     third = max(1, count // 3)
     named = {
         "all": range(count),

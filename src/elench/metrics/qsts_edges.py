@@ -1,6 +1,6 @@
 """What QSTS sees of a parsed text: its names and its dependency edges between content words; and how they are matched.
 
-The paper's parser writes universal dependencies, the embedded one older labels in which a preposition stands between
+The paper's parser writes universal dependencies, the embedded one older labels in which a preposition comes between
 two nouns and a copula heads its sentence. Edges are therefore read *through* prepositions and copulas, as universal
 dependencies have them: "the brother of Vincent" gives (brother, nmod, Vincent).
 """

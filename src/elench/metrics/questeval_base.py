@@ -24,7 +24,7 @@ from elench.text.passages import passage_of, sentences
 UNANSWERABLE = "unanswerable"
 """What the published program's reader writes where the text has no answer, and what is then scored."""
 BY_FORM = -1
-"""A parameter's value that stands for the form's own."""
+"""A parameter's value that means: the form's own."""
 CAPS = {"questions": 16, "points": 32, "near": 2}
 """form=ours: most answers asked about in a summary and in a source, and passages read for a question."""
 
@@ -171,7 +171,7 @@ class QuestionMetric(Metric):
 
 async def confirm(checked: Sequence[CheckedQuestion], own: str, other: str) -> list[CheckedQuestion]:
     """form=ours: a different answer contradicts only where the support model says so of the sentences that hold the two
-    answers; a reader that picked another part of the text is no contradiction. No score depends on it."""
+    answers; a reader that picked another part of the text is not a contradiction. No score depends on it."""
     differ = [c for c in checked if c.differs]
     asked = [Classify("support", _sentence_at(other, c.reading), _own_sentence(own, c)) for c in differ]
     said = dict(zip(map(id, differ), await together(*asked), strict=True))

@@ -133,14 +133,14 @@ def code_candidates(text: str, parsed: Parsed) -> list[Candidate]:
 
 
 def spread(found: Sequence[Candidate], most: int) -> list[Candidate]:
-    """At most so many candidates, evenly over the text (0: all)."""
+    """At most this many candidates, evenly over the text (0: all)."""
     if not most or len(found) <= most:
         return list(found)
     return [found[(2 * i + 1) * len(found) // (2 * most)] for i in range(most)]
 
 
 async def read_near(question: str, text: str, passages: int) -> Reading:
-    """What a text answers to a question; of a long text, so many passages near the question are read (0: all)."""
+    """What a text answers to a question; of a long text, this many passages near the question are read (0: all)."""
     spans = near(text, question, passages) if passages else []
     if not spans or sum(b - a for a, b in spans) >= 0.9 * len(text.strip()):
         return await Read(question, text)

@@ -74,7 +74,7 @@ class PassageAsker(Model):
         return [len(self.passage(r)) // 4 + LIMIT for r in requests]
 
     def batches(self, requests: Sequence[Any]) -> list[list[int]]:
-        """Answers of one passage together, up to so many rows and passages at a time."""
+        """Answers of one passage together, up to this many rows and passages at a time."""
         found: dict[tuple[str, int], list[int]] = defaultdict(list)
         for i, request in enumerate(requests):
             found[self.passage(request), request.beams].append(i)
@@ -118,7 +118,7 @@ class TextAsker(Model):
     role: ClassVar[str] = "asker"
     window = 512
     words = 350
-    """A longer text is cut to the passage of so many words around the answer, which would else be cut off."""
+    """A longer text is cut to the passage of this many words around the answer, which might otherwise be cut off."""
 
     def __init__(self, loaded: Loaded) -> None:
         self.model, self.tokenizer = loaded.model, loaded.tokenizer

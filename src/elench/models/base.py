@@ -109,7 +109,7 @@ class Model(ABC):
         """The answers, in the order of the batch."""
 
     def batches(self, requests: Sequence[Request[Any]]) -> list[list[int]]:
-        """How to group the open requests: sorted by length, packed by the token budget, unless a model knows better."""
+        """How to group the open requests: sorted by length, packed by the token budget, unless a model overrides it."""
         return pack(self.lengths(requests), self.budget)
 
 
@@ -173,7 +173,7 @@ class ModelSet:
     def identity(self, role: str) -> Identity:
         """Which model plays a role, without loading it."""
         if role in self.loaded:
-            model = self.loaded[role]  # whoever puts one in by hand need not derive it from Model
+            model = self.loaded[role]  # one put in by hand need not derive from Model
             known: Identity | None = getattr(model, "identity", None)
             return known or Identity(role, model.name, model.sha256)
         if role not in self.resolved:

@@ -37,7 +37,7 @@ def size_limit() -> int:
     given = os.environ.get("ELENCH_CACHE_SIZE", "2G").strip().upper().removesuffix("B")
     number, unit = (given[:-1], given[-1]) if given[-1:] in ("K", "M", "G") else (given, "")
     if not number.isdigit():
-        raise UsageError(f"ELENCH_CACHE_SIZE={given}: say a size such as 500M or 4G")
+        raise UsageError(f"ELENCH_CACHE_SIZE={given}: use a size such as 500M or 4G")
     return int(number) * UNITS[unit]
 
 
@@ -60,7 +60,7 @@ def answer_type(request: Any) -> Any:
     for base in getattr(request, "__orig_bases__", ()):
         if get_origin(base) is Request:
             return get_args(base)[0]
-    raise TypeError(f"{request.__qualname__} does not say what its answer is: derive it from Request[…]")
+    raise TypeError(f"{request.__qualname__} does not declare the type of its answer: derive it from Request[…]")
 
 
 @cache

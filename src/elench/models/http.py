@@ -156,7 +156,9 @@ def choose(written: str, tokens: Sequence[Mapping[str, Any]], options: Sequence[
     a model that talks around it, the probabilities the options had at the first token."""
     for place, token in enumerate(tokens):
         following = str(tokens[place + 1].get("token", "")) if place + 1 < len(tokens) else ""
-        if _option(str(token.get("token", "")), options) and not following[:1].isdigit():  # 1 of 1902 is no rating
+        if (
+            _option(str(token.get("token", "")), options) and not following[:1].isdigit()
+        ):  # the 1 of 1902 is not a rating
             shares = _shares(token, options)
             if total := sum(shares.values()):
                 return Choice({option: share / total for option, share in shares.items()}, written, True)

@@ -38,8 +38,8 @@ def tensors(path: Path) -> Mapping[str, Array]:
 
 def threads() -> int:
     """Processor threads of a session: OMP_NUM_THREADS, else all cores."""
-    told = os.environ.get("OMP_NUM_THREADS", "")
-    return int(told) if told.isdigit() and int(told) else os.cpu_count() or 1
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    return int(wanted) if wanted.isdigit() and int(wanted) else os.cpu_count() or 1
 
 
 class Session:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def pack(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """Indices grouped so that (longest × count) of each group stays within `budget`; a longer item stands alone."""
+    """Indices grouped so that (longest × count) of each group stays within `budget`; a longer item has its own."""
     groups: list[list[int]] = []
     longest = 0
     for i in sorted(range(len(lengths)), key=lambda k: (-lengths[k], k)):

@@ -77,7 +77,7 @@ def lay_out(row: Row, paths: Sequence[Sequence[int]]) -> Layout:
 
 
 def place(layout: Layout, row: Row, member: int, position: int) -> int:
-    """Where in the row a member's token at `position` stands."""
+    """Where in the row a member's token at `position` is."""
     return position if position < row.common else layout.starts[member] + position - row.common
 
 

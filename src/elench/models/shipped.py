@@ -83,7 +83,7 @@ def save_shipped(
     fresh = folder / f"{WEIGHTS}.new"
     save_file(shrink(trained, kind), fresh)
     fresh.chmod(0o644)
-    fresh.replace(folder / WEIGHTS)  # whoever has the old weights mapped keeps them whole
+    fresh.replace(folder / WEIGHTS)  # processes that have the old weights mapped keep them
     config = {
         "base": base_name,
         "base_sha256": file_hash(base / "model.safetensors"),

@@ -34,7 +34,7 @@ class Tokens:
     limit: int = UNLIMITED
     """Tokens that the model was made for, as far as its tokenizer says."""
     typed: bool = True
-    """Whether the model is told which text of a pair a token belongs to."""
+    """Whether the model gets the text of the pair that each token belongs to."""
 
     @classmethod
     def from_folder(cls, folder: Path) -> Tokens:

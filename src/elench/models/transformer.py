@@ -39,7 +39,7 @@ def load_transformer(identity: Identity, kind: str, **settings: Any) -> Loaded:
     before = transformers.logging.get_verbosity()
     transformers.logging.set_verbosity_error()
     try:
-        model, told = getattr(transformers, kind).from_pretrained(identity.folder, output_loading_info=True, **settings)
+        model, info = getattr(transformers, kind).from_pretrained(identity.folder, output_loading_info=True, **settings)
         tokenizer = transformers.AutoTokenizer.from_pretrained(identity.folder)
         model = model.to(device).eval()
     except (OSError, ValueError, RuntimeError, KeyError, AssertionError) as error:
@@ -47,7 +47,7 @@ def load_transformer(identity: Identity, kind: str, **settings: Any) -> Loaded:
     finally:
         transformers.logging.set_verbosity(before)
     # a pooler is never asked; any other weight that is not in the checkpoint would be made up
-    if missing := sorted(key for key in told["missing_keys"] if "pooler" not in key):
+    if missing := sorted(key for key in info["missing_keys"] if "pooler" not in key):
         raise UsageError(f"{identity.name} cannot serve as {identity.role}: the checkpoint has no {missing[0]}")
     if not tokenizer.is_fast:
         raise UsageError(f"{identity.role} model {identity.name}: its tokenizer gives no character offsets")

@@ -88,11 +88,11 @@ async def _apply(record: Record, kind: str, scene: Scene, seed: int) -> Record:
 
 
 def _changed(record: Record, name: str, text: str, kind: str, edit: Edit) -> Record:
-    told: dict[str, Any] = {
+    mark: dict[str, Any] = {
         "of": record.id, "kind": kind, "label": "positive" if kind in POSITIVES else "negative", "field": name,
         "at": list(edit.at), "from": edit.removed, "to": edit.added, "how": edit.how,
     }  # fmt: skip
     references = record.references or (text,)
     changes: dict[str, Any] = {name: edit.text, "judge": name, "references": references}
-    extra = {**record.extra, "perturbed": told}
+    extra = {**record.extra, "perturbed": mark}
     return replace(record, id=f"{record.id}#{kind}", human={}, ratings={}, peers={}, extra=extra, **changes)

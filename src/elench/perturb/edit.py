@@ -30,7 +30,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Edit:
-    """A changed text: what stood at `at` and what stands there now."""
+    """A changed text: what was at `at` and what is there now."""
 
     text: str
     at: Span
@@ -47,7 +47,7 @@ def pick(options: Sequence[T], rng: np.random.Generator) -> T:
 
 
 def replaced(text: str, at: Span, added: str, how: str) -> Edit:
-    """Put `added` in place of a span, in the case of what stood there; "a" and "an" before it follow suit."""
+    """Put `added` in place of a span, in the case of what was there; "a" and "an" before it follow suit."""
     added = _cased(text, at, added)
     article = re.search(r"\b(an?)\s+[$£€]?$", text[: at[0]], re.IGNORECASE)
     if article and added[:1].isalnum():

@@ -62,7 +62,7 @@ async def entity_swap(scene: Scene, rng: np.random.Generator) -> Edit | None:
 
 
 def _with_the(text: str, at: Span) -> bool:
-    """Does the article stand before a name ("the Moon"), or in it?"""
+    """Does the article precede a name ("the Moon"), or in it?"""
     return bool(re.search(r"\bthe\s+$", text[: at[0]], re.IGNORECASE)) or text[slice(*at)].lower().startswith("the ")
 
 
@@ -161,7 +161,7 @@ async def question_word(scene: Scene, rng: np.random.Generator) -> Edit | None:
 
 
 def _other_question_words(words: Sequence[Word], word: Word, following: Word | None) -> list[str]:
-    """The question words that can stand in place of this one; none where the sentence is built around it."""
+    """The question words that can replace this one; none where the sentence is built around it."""
     lower, after = word.text.lower(), following.text.lower() if following is not None else ""
     if after in ("of", "a", "an", "about", "come", "if"):  # "which of …", "what a day", "what about …", "how come …"
         return []
@@ -216,7 +216,7 @@ async def drop(scene: Scene, rng: np.random.Generator) -> Edit | None:
 
 
 async def shuffle(scene: Scene, rng: np.random.Generator) -> Edit | None:
-    """The words stand in another order; a closing mark stays where it is."""
+    """The words in another order; a closing mark stays where it is."""
     body = scene.text.rstrip(" ?.!")
     words = body.split()
     if len(set(words)) < 2:

@@ -18,7 +18,7 @@ CONTRACTED = {
 }  # fmt: skip
 HELPERS = {"VBZ": "doesn't", "VBD": "didn't", "VBP": "don't"}
 WHOLE = {"ca": "can", "wo": "will", "sha": "shall"}
-"""What is left of an auxiliary before n't, and what it stands for."""
+"""What is left of an auxiliary before n't, and its full form."""
 NOT = ("not", "n't", "n’t", "never")
 SOME = {"nobody": "somebody", "nothing": "something", "nowhere": "somewhere"}
 NEGATIVE = {*NOT, *SOME, "no", "none", "neither", "nor", "cannot", "hardly", "scarcely", "barely"}
@@ -83,7 +83,7 @@ def _verb_negated(text: str, words: Sequence[Word], i: int) -> Edit | None:
 
 
 def _affirmed(text: str, parsed: Parsed, i: int) -> Edit | None:
-    """The text without the negation at word i; None where that is no negation, or is needed for the grammar."""
+    """The text without the negation at word i; None where that is not a negation, or is needed for the grammar."""
     words, (first, last) = parsed.words, _sentence(parsed, i)
     word, lower = words[i], words[i].text.lower()
     following = words[i + 1] if i + 1 < last else None
@@ -108,7 +108,7 @@ def _affirmed(text: str, parsed: Parsed, i: int) -> Edit | None:
 
 
 def _without_not(text: str, words: Sequence[Word], first: int, i: int) -> tuple[Span | None, str]:
-    """Where a "not" stands with the blank or the verb it leans on, and what is left of them."""
+    """The span of a "not" with the blank or the verb it attaches to, and what is left of them."""
     word, before = words[i], words[i - 1]
     following = words[i + 1] if i + 1 < len(words) else None
     after = following.text.lower() if following else ""

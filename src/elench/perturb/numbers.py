@@ -1,4 +1,4 @@
-"""Another number in place of one: in digits or in words, and one that can stand where the old one stood."""
+"""Another number in place of one: in digits or in words, and one that fits where the old one was."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _another(text: str, at: Span, rng: np.random.Generator) -> str:
 
 
 def _most(text: str, at: Span, value: int) -> int | None:
-    """The largest number that can stand here: a share of 100, a day of a month, an hour; None if there is no end."""
+    """The largest number that fits here: a share of 100, a day of a month, an hour; None if there is no end."""
     before, after = text[: at[0]], text[at[1] :]
     if value <= 100 and re.match(r"\s?(?:%|per\s?cent\b)", after):
         return 100

@@ -34,7 +34,7 @@ def _wrong(name: str, wanted: str, value: Any) -> UsageError:
 
 
 def _name(name: str, value: Any) -> str | None:
-    """A name: text, or a number that stands for one."""
+    """A name: text, or a number used as one."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if not math.isfinite(value):
             raise UsageError(f"field '{name}' must be a string or a number, not {value}")

@@ -1,4 +1,4 @@
-"""File formats of records: JSONL, CSV, Parquet, Excel and JSON, read row by row and written likewise."""
+"""File formats of records: JSONL, CSV, Parquet, Excel and JSON, read and written row by row."""
 
 from __future__ import annotations
 

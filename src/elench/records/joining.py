@@ -150,7 +150,7 @@ def _prediction(value: Any, where: str) -> str:
 
 
 def spooled(rows: Iterable[Mapping[str, Any]]) -> Path:
-    """Rows as a temporary JSONL file, removed at exit: whoever reads them may read them more than once."""
+    """Rows as a temporary JSONL file, removed at exit, because rows may be read more than once."""
     with tempfile.NamedTemporaryFile("w", prefix="elench-", suffix=".jsonl", delete=False, encoding="utf-8") as file:
         for row in rows:
             file.write(json.dumps(row) + "\n")

@@ -74,7 +74,7 @@ def fits(record: Record) -> str | None:
 
 
 def judge_of_one(record: Record) -> str:
-    """For a record that stands alone: what its references fit, else summary, question (with a context), answer."""
+    """For a record on its own: what its references fit, else summary, question (with a context), answer."""
     fit = fits(record)
     if fit:
         return fit

@@ -28,7 +28,7 @@ class Schema:
     adapt: Callable[[Mapping[str, Any]], dict[str, Any]] | None = field(default=None, compare=False)
     """For files whose rows need more than other names."""
     separator: str = ""
-    """What stands between the passages of a context that a table holds as one cell."""
+    """What separates the passages of a context that a table holds as one cell."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ LABELS = {
 }  # fmt: skip
 """Names of entries in words; any other name is shown as it is."""
 LONG = 240
-"""Texts of the evidence are cut at so many characters."""
+"""Texts of the evidence are cut at this many characters."""
 ROWS = 60
 """Rows shown of a table of matches."""
 WORST = 10
@@ -76,7 +76,7 @@ def blocks(evidence: Mapping[str, Any] | None, record: Record | None) -> list[Bl
     shown = {record.context, *record.references[:1]} if record and len(record.references) < 2 else set()
     for name, value in evidence.items():
         if name == "kinds" or value in (None, [], {}, "") or (isinstance(value, str) and value in shown):
-            continue  # the record's own texts stand above the evidence
+            continue  # the record's own texts are above the evidence
         kind, *arguments = [kinds[name]] if isinstance(kinds.get(name), str) else kinds.get(name) or [""]
         if kind in PRESENTERS:
             found += PRESENTERS[kind](name, value, arguments, evidence, record)
@@ -187,14 +187,14 @@ def _nested(name: str, value: Any, arguments: Any, evidence: Any, record: Record
 
 def _questions(name: str, rows: Any, arguments: Any, evidence: Mapping[str, Any], record: Record | None) -> list[Block]:
     """Questions with both answers and verdicts, the worst first, beside both texts with the answers marked."""
-    told = evidence.get("against", "source")
-    source = _compared(told, record)
+    compared_with = evidence.get("against", "source")
+    source = _compared(compared_with, record)
     body = []
     marks: dict[bool, list[tuple[Any, bool]]] = {True: [], False: []}
     for q in sorted(rows, key=lambda q: (ORDER.get(q["verdict"], 3), -q["weight"])):
         of_summary = q["direction"] == "precision"
         verdict = Cell(q["verdict"], tone=TONES.get(q["verdict"], ""))
-        asked = "summary" if of_summary else str(told)
+        asked = "summary" if of_summary else str(compared_with)
         body.append((asked, q["question"], q["answer"], q["other"] or "—", f"{q['weight']:.2f}", verdict))
         bad = q["verdict"] != "supported"
         marks[of_summary].append((q.get("span"), bad))
@@ -206,19 +206,19 @@ def _questions(name: str, rows: Any, arguments: Any, evidence: Mapping[str, Any]
     if record is None or not record.summary or source is None:
         return grids
     sides = (
-        MarkedText(str(told), source, tuple(marks[False])),
+        MarkedText(str(compared_with), source, tuple(marks[False])),
         MarkedText("summary", record.summary, tuple(marks[True])),
     )
     return [sides, *grids]
 
 
-def _compared(told: Any, record: Record | None) -> str | None:
+def _compared(compared_with: Any, record: Record | None) -> str | None:
     """The text a summary was compared with: "source" or "reference K", the K-th of the record's references."""
     if record is None:
         return None
-    if told == "source":
+    if compared_with == "source":
         return record.context or None
-    found = re.fullmatch(r"reference ([1-9]\d*)", str(told))
+    found = re.fullmatch(r"reference ([1-9]\d*)", str(compared_with))
     return record.references[int(found[1]) - 1] if found and int(found[1]) <= len(record.references) else None
 
 

@@ -96,8 +96,8 @@ def _grid(grid: Grid) -> str:
     at = grid.header.index(INTERVAL) if INTERVAL in grid.header else 0
     rows = tuple(tuple(c if c or k != at else "–" for k, c in enumerate(row)) for row in grid.rows)
     few = any(not row[at] and row[at - 1] != "–" for row in grid.rows)
-    told = note("Interval –: too few to resample.") if few else ""
-    return as_html(replace(grid, title="", rows=rows)) + told
+    remark = note("Interval –: too few to resample.") if few else ""
+    return as_html(replace(grid, title="", rows=rows)) + remark
 
 
 def _distributions(ratings: Any, values: Any) -> Iterator[str]:
@@ -141,8 +141,8 @@ def perturbations(view: View) -> Iterator[Section]:
     except ElenchError as why:
         yield Section("Perturbations", note(str(why)))
         return
-    told = note("AUC: how often a good text outscores a broken one; .5 is chance.")
-    yield Section("Perturbations", as_html(grid(found)) + told + "".join(map(note, notes(found))))
+    remark = note("AUC: how often a good text outscores a broken one; .5 is chance.")
+    yield Section("Perturbations", as_html(grid(found)) + remark + "".join(map(note, notes(found))))
 
 
 def disagreements(view: View, judge: str) -> Iterator[Section]:

@@ -43,12 +43,12 @@ def packed(view: View, static: int) -> tuple[str, str]:
         if len(data) <= room or not keep:
             break
         keep = int(keep * min(0.9, room / len(data))) if keep > 10 else 0
-    told = ""
+    remark = ""
     if len(listed) < len(view.rows):
-        told = f"A sample of {len(listed):,} of {len(view.rows):,} records: the lowest scores and a random rest. "
+        remark = f"A sample of {len(listed):,} of {len(view.rows):,} records: the lowest scores and a random rest. "
     if keep < len(listed):
-        told += f"Texts and evidence of {keep:,} records, to keep the file below 1 MB."
-    return data, told
+        remark += f"Texts and evidence of {keep:,} records, to keep the file below 1 MB."
+    return data, remark
 
 
 def _by_interest(view: View) -> list[int]:
@@ -123,11 +123,11 @@ def examples(view: View) -> Iterator[Section]:
         if items:
             parts.append(f"<h3>{escape(spec)}</h3>" + "".join(items))
     if parts:
-        told = note(f"The {LOWEST} lowest scores of each metric and the highest. {LEGEND}")
-        yield Section("What made the score", told + "".join(parts))
+        remark = note(f"The {LOWEST} lowest scores of each metric and the highest. {LEGEND}")
+        yield Section("What made the score", remark + "".join(parts))
 
 
-def explorer(view: View, told: str) -> Section:
+def explorer(view: View, remark: str) -> Section:
     """The list of records and the plot of two metrics; the page's script fills them."""
     choices = "".join(f'<option value="{k}">{escape(spec)}</option>' for k, spec in enumerate(view.specs))
     second = choices.replace('value="1"', 'value="1" selected', 1)
@@ -142,7 +142,7 @@ def explorer(view: View, told: str) -> Section:
         "<noscript><p class=note>The list needs JavaScript; everything else on this page does not.</p></noscript>"
         f'<div class="bar"><label>search<input id="find" type="search" placeholder="id or text"></label>{filters}'
         f'<label>worst first by<select id="sort"><option value="">file order</option>{choices}</select></label></div>'
-        f'{note(told) if told else ""}<p class="note" id="count"></p>'
+        f'{note(remark) if remark else ""}<p class="note" id="count"></p>'
         '<div class="scroll"><table id="list"></table></div>'
         f'<p><button id="more" hidden>Show more</button></p>{note(LEGEND)}{scatter if len(view.specs) > 1 else ""}'
     )

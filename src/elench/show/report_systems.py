@@ -91,8 +91,8 @@ def _compared(rows: Sequence[Row], specs: Sequence[str], draws: int, seed: int) 
             yield "".join(map(note, dict.fromkeys(reasons)))
             return
         found = comparison(rows, usable, draws, seed)
-    for told in sentences(found):
-        yield f'<p class="lead">{escape(told)}</p>'
+    for part in sentences(found):
+        yield f'<p class="lead">{escape(part)}</p>'
     yield note(how_tested(found)) + as_html(winner_grid(found))
     if any(limits is None for column in found.columns for limits in column.intervals.values()):
         yield note("No interval: fewer than five groups of records to resample, or all groups score the same.")
@@ -160,8 +160,8 @@ def scores(rows: Sequence[Row], specs: Sequence[str]) -> str:
     ordered = sorted(reasons.items(), key=lambda item: -item[1])[:40]
     why_not = Grid("", ("metric", "why unscored", "records"), tuple((s, w, str(n)) for (s, w), n in ordered), "ll")
     means = as_html(Grid("", header, tuple(body))) + note("Intervals: t interval of the mean over records.")
-    told = folded("Scores over all systems", means)
-    return told + (folded("Why records are unscored", as_html(why_not)) if ordered else "")
+    part = folded("Scores over all systems", means)
+    return part + (folded("Why records are unscored", as_html(why_not)) if ordered else "")
 
 
 def signatures(view: View) -> Iterator[Section]:

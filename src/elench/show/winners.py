@@ -6,7 +6,7 @@ from elench.evaluate.compare import Column, Comparison
 from elench.grid import Grid
 
 FEW = 30
-"""Below so many items a missing difference says little."""
+"""Below this many items a missing difference means little."""
 
 
 def best_system(column: Column) -> str:
@@ -25,20 +25,20 @@ def sentences(found: Comparison) -> list[str]:
         if len(column.beaten(best, found.alpha)) == others:
             clear.setdefault(best, []).append(column.metric)
     total = len(found.columns)
-    told = []
+    found_sentences = []
     for system in sorted(clear, key=lambda s: -len(clear[s])):
         over = "the other system" if others == 1 else f"all {others} other systems"
-        told.append(f"{system} is significantly better than {over} on {_list(clear[system])}.")
+        found_sentences.append(f"{system} is significantly better than {over} on {_list(clear[system])}.")
     if not clear:
-        told.append("No system wins: on no metric is one significantly better than every other.")
+        found_sentences.append("No system wins: on no metric is one significantly better than every other.")
     counts = sorted(leads.items(), key=lambda item: -len(item[1]))
     if total > 1:
         first, *rest = (f"{system} on {len(metrics)} of {total} metrics" for system, metrics in counts)
-        told.append(f"Best scores: {', '.join([first, *rest])}.")
+        found_sentences.append(f"Best scores: {', '.join([first, *rest])}.")
     few = [column.n for column in found.columns if column.n < FEW]
     if few:
-        told.append(f"With {min(few)} items only very large differences can be seen.")
-    return told
+        found_sentences.append(f"With {min(few)} items only very large differences can be seen.")
+    return found_sentences
 
 
 def _list(names: list[str], most: int = 6) -> str:

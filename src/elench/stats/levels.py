@@ -113,7 +113,7 @@ def _group(block: Block, name: str, drawings: Sequence[Drawing]) -> Found:
         empty = [np.full((len(d.times), *block.shape), np.nan) for d in drawings]
         return Found(np.zeros(block.shape, dtype=np.int64), np.full(block.shape, np.nan), epsilon, empty)
     own = np.stack([_inside(block, m, name, epsilon, np.ones((1, len(m))))[0] for m in members])
-    if name == "accuracy":  # a metric that ties a whole group is right or wrong there; one that ties all is no judge
+    if name == "accuracy":  # a metric that ties a whole group is right or wrong there; one that ties all judges nothing
         own = np.where(block.vary(), own, np.nan)
     defined = np.isfinite(own)
     if block.common:

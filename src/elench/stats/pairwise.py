@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 MOST_PAIRS = 1_500_000
-"""Beyond so many pairs a seeded sample of as many is taken (and said)."""
+"""Beyond this many pairs a seeded sample of this size is taken, and the output says so."""
 
 GRID = 257
 """Thresholds tried in a draw"""
@@ -80,7 +80,7 @@ def calibrated_accuracy(x: Array, y: Array, pairs: Pairs) -> Accuracy:
         sign, gap = np.sign(difference).astype(np.int8), np.abs(difference)
         order = np.argsort(gap)
         ordered = gap[order]
-        ends = np.append(ordered[1:] != ordered[:-1], True)  # epsilon can only stand at the end of equal gaps
+        ends = np.append(ordered[1:] != ordered[:-1], True)  # epsilon can only lie at the end of equal gaps
         for d, truth in enumerate(human):
             sure = ((sign == truth) & (sign != 0)) * pairs.weight  # right if the metric's order counts
             tied = (truth == 0) * pairs.weight  # right if it counts as a tie

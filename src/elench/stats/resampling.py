@@ -102,7 +102,7 @@ def every_exchange(draws: int, units: int) -> bool:
 
 
 def exchange_p(extreme: int, draws: int, units: int) -> float:
-    """The p-value of so many exchanges at least as extreme as the data: exact where every one was tried, else with +1
+    """The p-value when `extreme` exchanges are at least as extreme as the data: exact if all were tried, else with +1
     above and below, because the data are one of the possible exchanges."""
     return extreme / 2**units if every_exchange(draws, units) else (extreme + 1) / (draws + 1)
 

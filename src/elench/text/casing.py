@@ -6,7 +6,7 @@ import re
 
 WORD = re.compile(r"[^\W\d_]+")
 STARTS = re.compile(r"(?:^|[.!?:\n])[\s\"'“”‘’`(\[]*$")
-"""What stands before the first word of a sentence."""
+"""What may precede the first word of a sentence."""
 
 
 def cased_like(text: str, other: str) -> str:

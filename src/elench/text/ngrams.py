@@ -18,7 +18,7 @@ def grams(tokens: Sequence[str], n: int) -> Iterator[Gram]:
 
 
 class Pool(NamedTuple):
-    """Texts to compare with, laid end to end: where each word stands, as the bits of one integer."""
+    """Texts to compare with, laid end to end: where each word occurs, as the bits of one integer."""
 
     where: dict[str, int]
     parts: tuple[int, ...]

@@ -16,7 +16,7 @@ WORDS = 120
 
 
 def sentences(text: str, words: int = WORDS) -> list[Span]:
-    """Where the sentences of a text stand, blanks left out; one longer than `words` is cut into parts."""
+    """Offsets of the sentences of a text, blanks left out; one longer than `words` is cut into parts."""
     spans: list[Span] = []
     edges = [0, *(e for m in BREAK.finditer(text) for e in (m.start(), m.end())), len(text)]
     for begin, end in zip(edges[::2], edges[1::2], strict=True):
@@ -28,7 +28,7 @@ def sentences(text: str, words: int = WORDS) -> list[Span]:
 
 
 def passages(text: str, words: int = WORDS) -> list[Span]:
-    """Where the passages of a text stand: whole sentences, about equally long, none longer than `words`."""
+    """Offsets of the passages of a text: whole sentences, about equally long, none longer than `words`."""
     spans = sentences(text, words)
     sizes = [len(text[a:b].split()) for a, b in spans]
     parts = -(-sum(sizes) // words)

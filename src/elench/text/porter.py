@@ -61,7 +61,7 @@ def _ends_cvc(word: str) -> bool:
 
 
 def _replace(word: str, rules: list[tuple[str, str]], least: int) -> str:
-    """Apply the first rule whose ending fits, if what stands before it measures more than `least`."""
+    """Apply the first rule whose ending fits, if the part before it measures more than `least`."""
     for old, new in rules:
         if word.endswith(old):
             rest = word[: -len(old)]

@@ -1,7 +1,7 @@
 """Words of a text, as each outside scorer cuts it: sacrebleu (13a), rouge-score, nltk, COCO (Penn Treebank), SQuAD.
 
-Cutting is mostly local to what stands between two spaces, so each such piece is cut once and remembered; a text is then
-a row of dictionary look-ups. Texts where a rule reaches over a space take the slow road through the rules themselves.
+Most rules look only at what is between two spaces, so each such piece is cut once and remembered; a text is then a row
+of dictionary look-ups. Texts where a rule reaches over a space take the slow road through the rules themselves.
 """
 
 from __future__ import annotations

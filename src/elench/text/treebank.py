@@ -29,7 +29,7 @@ _TOKEN = re.compile(
     r"""https?://\S*[^\s.,;:!?'")\]]            # web address
       | [\w.+-]+@[\w-]+(?:\.[\w-]+)+            # mail address
       | '(?:em|til|twas|tis|cause|n)\b'?        # words that begin with an apostrophe
-      | '(?:[smd]|ll|re|ve)\b | n't\b            # a clitic that stands alone
+      | '(?:[smd]|ll|re|ve)\b | n't\b            # a clitic on its own
       | '\d\ds\b                                # '90s
       | [a-z]\.(?:[a-z]\.)*(?:-\w+)*(?!\w)      # u.s.  j.  u.s.-based
       | \.?\d+(?:[.,:/-]\d+)*(?:-?\w+(?:-\w+)*)?  # 3,000.5  5:30  1/2  1990s  20-year-old

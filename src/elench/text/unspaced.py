@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 SHARE = 0.2
-"""A text counts as such when so much of its letters is; a foreign name in an English sentence stays whole."""
+"""A text counts as such when this share of its letters is; a foreign name in an English sentence stays whole."""
 
 _LETTER = re.compile(
     "[\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # kana and Han
@@ -16,7 +16,7 @@ _APART = re.compile(
     "([\u2001-\u2a6d\u2e80-\u33ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\ufe10-\ufe1f\ufe30-\ufe4f\uff00-\uffef"
     "\U00020000-\U0003ffff\u0e01-\u0e5b\u0e80-\u0edf\u1000-\u109f\u1780-\u17dd])"
 )
-"""What stands alone: those letters, and the punctuation and symbols that sacrebleu's zh tokenizer sets apart."""
+"""Tokens of their own: those letters, and the punctuation and symbols that sacrebleu's zh tokenizer sets apart."""
 
 
 def is_unspaced(text: str) -> bool:

@@ -175,7 +175,9 @@ def _train_on(data: Path, base: Path, out: Path, spec: str, steps: int, seed: in
     show_default=True,
     help="Evaluate on about this many questions of each file.",
 )
-@click.option("--show", type=click.IntRange(0), default=0, help="With --evaluate: also print so many of its questions.")
+@click.option(
+    "--show", type=click.IntRange(0), default=0, help="With --evaluate: also print this many of its questions."
+)
 @click.option("--reward", metavar="SPEC", help="Train on from the shipped asker with a metric as reward, for --steps.")
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, base: Path | None,

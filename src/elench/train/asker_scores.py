@@ -33,8 +33,8 @@ def likeness(questions: Sequence[str], references: Sequence[Sequence[str]]) -> d
     """BLEU-4 of the questions over the whole set, and their mean BERTScore, against people's."""
     pairs = zip(questions, references, strict=True)
     records = [Record(str(i), question=q, references=tuple(r), judge="question") for i, (q, r) in enumerate(pairs)]
-    told = score(records, ["bleu", "bertscore"]).summary()
-    return {"bleu4": float(told["bleu"]["corpus"] or 0.0), "bertscore": float(told["bertscore"]["mean"] or 0.0)}
+    means = score(records, ["bleu", "bertscore"]).summary()
+    return {"bleu4": float(means["bleu"]["corpus"] or 0.0), "bertscore": float(means["bertscore"]["mean"] or 0.0)}
 
 
 def score_examples(asker: Model, reader: Model, examples: Sequence[Example]) -> tuple[dict[str, float], list[str]]:

@@ -15,7 +15,7 @@ from elench.text.wordnet import antonyms
 from elench.train.examples import Example
 
 NAME = re.compile(r"(?<!^)(?<![.?!\"] )\b[A-Z][\w'-]+(?: [A-Z][\w'-]+)*|\b\d[\d,.]*\d\b|\b\d\b")
-"""Names and numbers; a capital at the beginning of a sentence is no sign of a name."""
+"""Names and numbers; a capital at the beginning of a sentence does not show a name."""
 
 
 # --- questions that a text does not answer ---------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Claims about a passage, made from question-answering data: supported, contradicted, or not found in it.
 
 A claim is a question with an answer ("Who built it? Gustave Eiffel"), the two as a statement ("Gustave Eiffel built
-it."), alone or behind the question, or a sentence of the passage: as it stands, cut
+it."), alone or behind the question, or a sentence of the passage: unchanged, cut
 to some of its parts or paraphrased (supported); with a negation, a number, a name or an opposite changed
 (contradicted); with an ending from elsewhere, or taken from another place (not found).
 """
@@ -66,7 +66,7 @@ class Paragraph:
         return " ".join(self.sentence(k) for k in sorted(chosen) if 0 <= k < len(self.spans))
 
     def at(self, start: int) -> int:
-        """The sentence in which a character stands."""
+        """The sentence that contains a character."""
         return max((i for i, (a, _) in enumerate(self.spans) if a <= start), default=0)
 
 

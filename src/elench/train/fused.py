@@ -1,6 +1,6 @@
 """Claims that draw on two sentences of a text: what summaries do, and what a copied sentence never shows.
 
-A pronoun becomes the name it stands for, a surname the full name, an apposition a statement or part of the next
+A pronoun becomes the name it refers to, a surname the full name, an apposition a statement or part of the next
 sentence; two sentences become one. All by rule on plain text; where no rule fits, nothing is made.
 """
 
@@ -59,7 +59,7 @@ def stated_apposition(sentences: Sequence[str], i: int) -> Fused | None:
 
 
 def moved_apposition(sentences: Sequence[str], i: int) -> Fused | None:
-    """The apposition of the sentence before, put behind the name that its pronoun stands for."""
+    """The apposition of the sentence before, put behind the name that its pronoun refers to."""
     if i == 0:
         return None
     found, pronoun = APPOSITION.match(sentences[i - 1]), PRONOUN.match(sentences[i])

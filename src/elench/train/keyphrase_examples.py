@@ -53,7 +53,7 @@ class Marked:
 
 
 def sentences(text: str) -> list[Span]:
-    """Where the sentences of a text stand; initials and common abbreviations do not end one."""
+    """Offsets of the sentences of a text; initials and common abbreviations do not end one."""
     starts = [0]
     for found in BREAK.finditer(text):
         if not ABBREVIATED.search(text[: found.end()].rstrip()):
@@ -128,10 +128,10 @@ class Asked:
     """A question taken apart: "In what year | was | the hall built"."""
 
     lead: str
-    """What stands before the question word."""
+    """What precedes the question word."""
     asking: str
     noun: str
-    """What stands between question word and auxiliary: "steps" in "how many steps are …"."""
+    """What comes between question word and auxiliary: "steps" in "how many steps are …"."""
     auxiliary: str
     rest: str
 

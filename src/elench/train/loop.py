@@ -218,7 +218,7 @@ def load_checkpoint(
     optimizer: torch.optim.Optimizer | None = None,
     averages: Averages | None = None,
 ) -> Run:
-    """Put a checkpoint's tensors back into the model (and the optimizer, to train on) and tell where it stood."""
+    """Put a checkpoint's tensors back into the model (and the optimizer, to train further) and return where it was."""
     import torch
     from safetensors import safe_open
 

@@ -114,7 +114,7 @@ class Blanker:
 
 
 def logits(model: Any, batch: Sequence[Blanked]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Logits at the masked places only, and the tokens that stand there."""
+    """Logits at the masked places only, and the tokens there."""
     import torch
 
     width = max(len(b.ids) for b in batch)

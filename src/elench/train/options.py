@@ -28,7 +28,7 @@ def train_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--steps", type=click.IntRange(0), default=0, help="Stop after this many steps."),
         click.option(
             "--minutes", type=click.FloatRange(0), default=0.0,
-            help="Stop after so many minutes; the learning rate ends at 0.",
+            help="Stop after this many minutes; the learning rate ends at 0.",
         ),
         click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="For checkpoints and the model."),
         click.option(

@@ -1,6 +1,6 @@
 """Train the reader: which words of a text answer a question, and whether any do (`elench train reader`).
 
-MiniLM with a span head; the [CLS] position stands for "no answer". Besides answerable questions it sees unanswerable
+MiniLM with a span head; the [CLS] position means "no answer". Besides answerable questions it sees unanswerable
 ones made by negative sampling (QuestEval §5.2): the question moved to another paragraph, to another paragraph of the
 same article, to a part of its own paragraph without the answer, or with a name or number changed.
 """
@@ -323,8 +323,8 @@ def _show_reliability(model: Any, examples: list[Example], out: Path | None, car
     for said, true, n in curve:
         click.echo(f"| {said:.3f} | {true:.3f} | {n} |")
     if out and card:
-        told = "; ".join(f"{said:.2f} → {true:.2f} (n {n})" for said, true, n in curve)
-        write_card(out, {**card, f"reliability on {UNANSWERABLE}": told, "calibration error": round(error, 3)})
+        figures = "; ".join(f"{said:.2f} → {true:.2f} (n {n})" for said, true, n in curve)
+        write_card(out, {**card, f"reliability on {UNANSWERABLE}": figures, "calibration error": round(error, 3)})
 
 
 @click.command()
@@ -343,7 +343,7 @@ def _show_reliability(model: Any, examples: list[Example], out: Path | None, car
 @click.option(
     "--evaluate", "evaluate", is_flag=True, help="Only print how good the reader in --out (or the shipped) is."
 )
-@click.option("--most", type=click.IntRange(0), default=0, help="Evaluate on at most so many questions of each file.")
+@click.option("--most", type=click.IntRange(0), default=0, help="Evaluate on at most this many questions of each file.")
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, base: Path | None,
     lr: float, batch: int, negatives: bool, more: tuple[Path, ...], start: Path | None, pack_only: bool, evaluate: bool,

@@ -178,8 +178,8 @@ def save_curve(curve: Curve, folder: Path, name: str) -> None:
     from elench.show.plots import curve as draw
 
     folder.mkdir(parents=True, exist_ok=True)
-    told = {"reward": name, "steps": curve.steps, "mean": curve.rewards, "n": curve.n}
-    (folder / "curve.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    content = {"reward": name, "steps": curve.steps, "mean": curve.rewards, "n": curve.n}
+    (folder / "curve.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     picture = draw([f"step {s}" for s in curve.steps], curve.rewards, f"mean {name}, held-back tasks (n={curve.n})")
     style = "<style>text{font:11px sans-serif}.fit{stroke:#c2410c}.mark{fill:#1f5fbf}.grid{stroke:#ddd}</style>"
     picture = picture.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).replace(">", f">{style}", 1)

@@ -113,7 +113,7 @@ class Mixture:
         return [Pair(c.premise, c.claim, c.label, c.kind) for c in maker.draw(n, rng)]
 
     def tests(self, most: int, seed: int = 1) -> list[Pair]:
-        """What the figures are computed on: at most so many pairs of each source, and made claims."""
+        """What the figures are computed on: at most this many pairs of each source, and made claims."""
         rng, groups = np.random.default_rng(seed), defaultdict(list)
         for pair in [*self.test, *self.made(self.maker(self.kept), 4 * most, rng)]:
             groups[pair.kind].append(pair)

@@ -52,7 +52,7 @@ class Source:
     lexical: bool = False
     """Only metrics that need no model (score files may still hold others)."""
     limit: int | None = None
-    """At most so many records of a file, drawn with the seed."""
+    """At most this many records of a file, drawn with the seed."""
     seed: int = 0
     tell: Callable[[str], None] = lambda line: None
     """Called with what is being scored."""

@@ -1,4 +1,4 @@
-"""What came in: one sitting per task and rater, with its ratings as they stand."""
+"""What came in: one sitting per task and rater, with its current ratings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fill page templates in the study's language; every text is escaped, whoever wrote it."""
+"""Fill page templates in the study's language; every text is escaped, whatever its source."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Signer:
         return name if self.matches(mac, "task", name) else None
 
     def pseudonym(self, source: str, worker: str) -> str:
-        """What stands for a worker in the database and in exports; without the study's key it leads nowhere."""
+        """The pseudonym of a worker in the database and in exports; without the study's key it leads nowhere."""
         return "r" + hmac.new(self._key, f"worker:{source}:{worker}".encode(), hashlib.sha256).hexdigest()[:16]
 
 

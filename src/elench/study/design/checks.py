@@ -13,7 +13,7 @@ from elench.text.unspaced import is_unspaced
 
 
 def smallest_p(pairs: int) -> float:
-    """The smallest p that a one-sided signed-rank test of so many pairs can reach: all differences positive."""
+    """The smallest p that a one-sided signed-rank test of this many pairs can reach: all differences positive."""
     return 0.5**pairs
 
 
@@ -23,7 +23,7 @@ def pairs_needed(rule: FilterRule) -> int:
 
 
 def control_pairs_per_task(bad: int, protocol: Protocol) -> int:
-    """Pairs that the filter gets from one task with so many bad references."""
+    """Pairs that the filter gets from one task with this many bad references."""
     return bad * (len(protocol.criteria) if protocol.filter.pairs == "ratings" else 1)
 
 

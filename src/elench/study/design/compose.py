@@ -78,7 +78,7 @@ def judged(record: Record, judge: str) -> str:
 
 
 def find_human(systems: Sequence[str], wanted: str | None) -> str | None:
-    """The system that stands for human performance: the one asked for, or one with a telling name."""
+    """The system that represents human performance: the one asked for, or one with a telling name."""
     if wanted is not None:
         if wanted not in systems:
             raise UsageError(f"no system {wanted!r} in the file: it has {', '.join(systems)}")

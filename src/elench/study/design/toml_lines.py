@@ -1,4 +1,4 @@
-"""Where each field of a TOML file stands, so that a mistake can be named with its line."""
+"""The line of each field of a TOML file, so that a mistake can be named with its line."""
 
 from __future__ import annotations
 
