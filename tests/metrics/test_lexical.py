@@ -115,6 +115,9 @@ def test_sanity_baselines_by_hand():
     assert one("answer-leak", **{**QUESTION, "question": "Did Ada Marsh build it?"})[0].value == 0
     assert one("near-answer", **QUESTION)[0].value == pytest.approx(4 / 5)  # all but "who"
     assert one("near-answer", **{**QUESTION, "answer": "Bob"})[1] == "the answer does not occur in the context"
+    chinese = {"context": "His calendar, the Shoushi Li (授時暦), was official in 1281.", "answer": "授時暦"}
+    assert one("near-answer", question="Which calendar was official in 1281?", **chinese)[0].value > 0.5
+    assert one("answer-leak", question="What is the official calendar 授時暦 of China?", **chinese)[0].value == 0.0
     summary = {"context": "the mill burned down last night", "summary": "the mill burned quickly"}
     assert one("source-overlap", **summary)[0].value == pytest.approx(2 / 3)
     assert one("source-overlap[n=1]", **summary)[0].value == pytest.approx(3 / 4)

@@ -13,6 +13,7 @@ from elench.metrics import Metric, ReferenceMetric, Score, param, register
 from elench.records.record import Record
 from elench.text.ngrams import grams
 from elench.text.tokens import Tokens, words_plain
+from elench.text.unspaced import is_unspaced
 from elench.text.wordlists import FUNCTION_WORDS
 
 SOURCE = "a sanity baseline of elench"
@@ -201,6 +202,12 @@ class NearAnswer(Metric):
 
 
 def found(part: Tokens, whole: Tokens) -> list[int]:
-    """Where `part` occurs in `whole`, word for word."""
+    """Where `part` occurs in `whole`, word for word; a name in Chinese script is one word of an English text."""
+    if (
+        len(part) > 1
+        and all(len(word) == 1 and is_unspaced(word) for word in part)
+        and (name := "".join(part)) in whole
+    ):
+        part = (name,)
     size = len(part)
     return [i for i in range(len(whole) - size + 1) if whole[i] == part[0] and whole[i : i + size] == part]
