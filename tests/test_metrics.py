@@ -44,6 +44,11 @@ def test_specs_print_and_parse():
         ("", "not a metric spec"),
         ("qrelscore[layers=nine]", "layers"),
         ("qrelscore[p=0]", "above 0"),
+        ("qrelscore[form=code,attention=raw]", "the program has no attention"),
+        ("qrel-grg[form=code,separator=blank]", "the program has no separator"),
+        ("rouge-l-kpqa[form=code,beta=2]", "the program has beta 1"),
+        ("questeval[form=code,beams=3]", "the program has no beams"),
+        ("qascore[form=code,reduce=mean]", "reduce does not apply"),
     ],
 )
 def test_wrong_specs_are_refused_with_a_hint(spec, said):

@@ -140,7 +140,8 @@ class KeyphraseMetric(ReferenceMetric):
     citation: ClassVar[str] = CITATION
     limits: ClassVar[str] = (
         "An answer right in other words is missed by the two lexical versions. The embedded keyphrase model is small "
-        "and English; the paper's was trained on MS-MARCO as well."
+        "and English, and made by elench's own recipe whatever the form; the paper's was trained on MS-MARCO as well. "
+        "`elench train keyphrases --recipe paper` follows the paper."
     )
     example: ClassVar[Mapping[str, Any]] = EXAMPLE
     form: str = param("paper", FORM, ("paper", "code", "ours"))
@@ -224,6 +225,8 @@ class RougeLKpqa(KeyphraseMetric):
     def check(self) -> None:
         if not 0 < self.beta <= 1e6:
             raise UsageError(f"{self.name}[beta={self.beta:g}]: beta must be above 0, and at most a million")
+        if self.form == "code" and self.beta != 1:
+            raise UsageError(f"{self.name}[form=code]: the program has beta 1; leave it out")
 
     async def compare(self, candidate: str, reference: str, record: Record) -> Score:
         said, wanted = await self.sides(candidate, reference, record)

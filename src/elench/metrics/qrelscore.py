@@ -102,6 +102,14 @@ def check_layers(layers: str, p: float) -> None:
         raise UsageError(f"p={p:g}: the exponent of the power mean must be above 0")
 
 
+def check_form(metric: QRelScore | QRelLRM | QRelGRG) -> None:
+    """The authors' program has one way of doing things; a parameter that would change nothing is refused."""
+    fixed = ("attention", "aggregate", "gain", "separator")
+    changed = [f.name for f in metric.parameters() if f.name in fixed and getattr(metric, f.name) != f.default]
+    if metric.form == "code" and changed:
+        raise UsageError(f"{metric.name}[form=code]: the program has no {' or '.join(changed)}; leave it out")
+
+
 async def global_relevance(question: str, context: str, metric: QRelScore | QRelGRG) -> tuple[float, list[Any]]:
     """GRG: how much easier the context is to foresee once the question is known (equations 7–9)."""
     if metric.form == "code":
@@ -189,6 +197,7 @@ class QRelLRM(_Part):
 
     def check(self) -> None:
         check_layers(self.layers, self.p)
+        check_form(self)
 
     @property
     def baselines(self) -> tuple[Baseline, ...]:
@@ -222,6 +231,9 @@ class QRelGRG(_Part):
     gain: str = GAIN
     separator: str = SEPARATOR
     rescale: str = RESCALE
+
+    def check(self) -> None:
+        check_form(self)
 
     @property
     def baselines(self) -> tuple[Baseline, ...]:
@@ -270,6 +282,7 @@ class QRelScore(_Part):
 
     def check(self) -> None:
         check_layers(self.layers, self.p)
+        check_form(self)
 
     @property
     def baselines(self) -> tuple[Baseline, ...]:

@@ -108,7 +108,7 @@ class QuestionMetric(Metric):
         "text, or 2 in form=ours",
     )
     beams: int = param(
-        1, "questions kept for each answer; the paper compares 1 to 20 (Figure 4) and recommends 1 (§5.5)"
+        1, "questions kept for each answer: 20 in the paper's experiments, 1 in its recommendation (§5.5, Figure 4)"
     )
     filter: str = param(
         "exact",
