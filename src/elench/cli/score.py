@@ -116,6 +116,7 @@ def _printer(metrics: list[Metric]) -> Callable[[Outcome], None]:
 
 def _print_table(meta: dict[str, Any]) -> None:
     from elench.grid import Grid
+    from elench.runs.clusters import interval_lines
     from elench.show.tables import render
 
     rows = []
@@ -126,4 +127,4 @@ def _print_table(meta: dict[str, Any]) -> None:
     header = ("metric", "mean", "95 % interval", "corpus", "n", "unscored")
     count = "1 record" if meta["records"] == 1 else f"{meta['records']:,} records"
     grid = Grid(f"{count} of {meta['input']['file']}", header, tuple(rows))
-    click.echo(render([grid], [], "text", table_width()), nl=False)
+    click.echo(render([grid], interval_lines(meta["metrics"].values()), "text", table_width()), nl=False)

@@ -12,6 +12,7 @@ from elench.errors import UsageError
 from elench.metrics import metric as parse_metric
 from elench.metrics.base import Metric
 from elench.runs import Outcome, Run, Summary
+from elench.runs.clusters import interval_lines
 
 if TYPE_CHECKING:
     from elench.engine.session import Session
@@ -127,7 +128,8 @@ class Result(Run):
         return rows
 
     def _notes(self) -> list[str]:
-        notes = [f"judging {self.judging}"] if self.judging else []
+        notes = interval_lines(self.summary().values())
+        notes += [f"judging {self.judging}"] if self.judging else []
         if any(not o.scores for o in self.scored):
             notes.append(f"most often unscored because {self.commonest_reason()}")
         if self.rejects:

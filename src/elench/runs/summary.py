@@ -11,7 +11,7 @@ from elench.errors import UsageError
 from elench.metrics import metric as parse_metric
 from elench.metrics.base import Metric, Score
 from elench.records.record import Record, Reject
-from elench.stats.plan import FEWEST_UNITS
+from elench.runs.clusters import Clusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +89,6 @@ class Sums:
         if counts:
             self.counts = [a + b for a, b in zip(self.counts or [0.0] * len(counts), counts, strict=True)]
 
-    def mean_and_interval(self, limits: tuple[float, float] = (-math.inf, math.inf)) -> dict[str, Any]:
-        """Mean with a 95 % t interval inside the metric's range (none below five scores), and n."""
-        if not self.n:
-            return {"n": 0, "unscored": self.unscored, "mean": None, "ci95": None}
-        interval = None
-        if self.n >= FEWEST_UNITS:
-            from scipy.stats import t
-
-            half = float(t.ppf(0.975, self.n - 1)) * math.sqrt(self.spread / (self.n - 1) / self.n)
-            interval = [max(limits[0], self.mean - half), min(limits[1], self.mean + half)]
-        return {"n": self.n, "unscored": self.unscored, "mean": self.mean, "ci95": interval}
-
     def corpus_score(self, metric: Metric | None) -> float | None:
         """The corpus score: from the summed counts where the metric defines one, else the mean; None without scores."""
         if not self.n:
@@ -117,14 +105,15 @@ def known(spec: str) -> Metric | None:
         return None
 
 
-def _range(metric: Metric | None) -> tuple[float, float]:
-    return (-math.inf, math.inf) if metric is None else metric.range
-
-
 class Summary:
     """The running sums of every metric, overall and per system."""
 
-    def __init__(self, metrics: Sequence[Metric | str], state: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        metrics: Sequence[Metric | str],
+        state: dict[str, Any] | None = None,
+        changes: Sequence[dict[str, Any]] = (),
+    ) -> None:
         self.metrics = {str(m): known(m) if isinstance(m, str) else m for m in metrics}
         specs = list(self.metrics)
         self.whole: dict[str, Sums] = {spec: Sums() for spec in specs}
@@ -140,6 +129,9 @@ class Summary:
             self.whole = {spec: Sums(**sums) for spec, sums in state["whole"].items()}
             for spec, systems in state["systems"].items():
                 self.by_system[spec] = {system: Sums(**sums) for system, sums in systems.items()}
+        self.clusters = Clusters()
+        for one in changes:
+            self.clusters.restore(one)
 
     def add(self, outcome: Outcome) -> None:
         if outcome.reject:
@@ -147,11 +139,14 @@ class Summary:
             self.first_reject = self.first_reject or {"line": outcome.reject.line, "reason": outcome.reject.reason}
             return
         self.records += 1
+        place = self.clusters.at(outcome.record.group if outcome.record else None, outcome.id)
         for spec, whole in self.whole.items():
             places = [whole]
             if outcome.system is not None:
                 places.append(self.by_system[spec].setdefault(outcome.system, Sums()))
             score = outcome.scores.get(spec)
+            if score is not None:
+                self.clusters.add(spec, outcome.system, place, score.value)
             for sums in places:
                 if score is None:
                     sums.unscored += 1
@@ -163,7 +158,7 @@ class Summary:
                     reasons[why] = reasons.get(why, 0) + 1
 
     def state(self) -> dict[str, Any]:
-        """Everything, as JSON: what the journal keeps."""
+        """Everything but the clusters, as JSON: what the journal keeps."""
         return {
             "records": self.records,
             "rejected": self.rejected,
@@ -177,17 +172,20 @@ class Summary:
         """Per metric: n, unscored and why, mean with interval, corpus score, and the same per system."""
         return {
             spec: {
-                **whole.mean_and_interval(_range(self.metrics[spec])),
-                "interval": "95 % t interval of the mean, records taken as independent (elench compare draws groups)",
-                "corpus": whole.corpus_score(self.metrics[spec]),
+                **self._mean(spec, None, whole),
                 "reasons": self.reasons[spec],
-                "systems": {
-                    system: {
-                        **sums.mean_and_interval(_range(self.metrics[spec])),
-                        "corpus": sums.corpus_score(self.metrics[spec]),
-                    }
-                    for system, sums in self.by_system[spec].items()
-                },
+                "systems": {system: self._mean(spec, system, sums) for system, sums in self.by_system[spec].items()},
             }
             for spec, whole in self.whole.items()
         }
+
+    def _mean(self, spec: str, system: str | None, sums: Sums) -> dict[str, Any]:
+        """n, mean with its interval inside the metric's range and how that was made, and the corpus score."""
+        metric = self.metrics[spec]
+        found: dict[str, Any] = {"n": sums.n, "unscored": sums.unscored, "mean": None, "ci95": None}
+        if sums.n:
+            limits = (-math.inf, math.inf) if metric is None else metric.range
+            interval = self.clusters.interval(spec, system, sums.mean, sums.spread, limits)
+            found |= {"mean": sums.mean, "ci95": interval.limits, "interval": interval.text}
+            found |= {"clusters": interval.clusters, "effective_n": interval.effective}
+        return {**found, "corpus": sums.corpus_score(metric)}

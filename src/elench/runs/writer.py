@@ -37,7 +37,7 @@ class RunWriter:
             raise UsageError(
                 f"{out}: cannot resume: there is no journal ({self.journal_path.name}) beside it; run without --resume"
             )
-        self.summary = Summary(metrics, good["state"] if good else None)
+        self.summary = Summary(metrics, good["state"], good["changes"]) if good else Summary(metrics)
         paths = (self.lines_path, self.rejects_path, self.journal_path)
         self.files: list[BinaryIO] = [path.open("r+b") if good else path.open("wb") for path in paths]
         if good:
@@ -52,6 +52,7 @@ class RunWriter:
     def _recover(self) -> dict[str, Any] | None:
         """The last whole line of the journal; refuses when the run it belongs to was another one."""
         end, last, first = 0, None, None
+        changes = []
         for raw in self.journal_path.read_bytes().splitlines(keepends=True):
             if not raw.endswith(b"\n"):
                 break
@@ -60,7 +61,8 @@ class RunWriter:
             if first is None:
                 first = line
             else:
-                last = {**line, "bytes": [*line["bytes"], end]}
+                changes.append(line["clusters"])
+                last = {**line, "bytes": [*line["bytes"], end], "changes": changes}
         if first is not None and (differs := _differences(first, self.header)):
             raise UsageError(
                 f"{self.out}: cannot resume: {' and '.join(differs)} changed since the run was interrupted; "
@@ -77,7 +79,8 @@ class RunWriter:
             self.summary.add(outcome)
         self.rows += len(outcomes)
         sizes = [file.tell() for file in self.files[:2]]
-        _append(self.files[2], [{"rows": self.rows, "bytes": sizes, "state": self.summary.state()}])
+        state, clusters = self.summary.state(), self.summary.clusters.changes()
+        _append(self.files[2], [{"rows": self.rows, "bytes": sizes, "state": state, "clusters": clusters}])
 
     def finish(self, header: dict[str, Any]) -> None:
         """The run is complete: sync, convert, write the meta file in one step, drop the journal."""
