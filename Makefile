@@ -17,8 +17,9 @@ $(VENV)/.made:
 	$(PIP) -U pip
 	touch $@
 
+# Not compiled when installed: Python compiles what is imported, a fifth of it.
 $(VENV)/.demo: $(VENV)/.made pyproject.toml constraints.txt
-	$(PIP) -e packages/elench-models -e ".[models]"
+	$(PIP) --no-compile -e packages/elench-models -e ".[models]"
 	touch $@
 
 # torch first, by its pinned version: the constraint keeps every later step on the CPU build.

@@ -1,71 +1,76 @@
-"""The encoder's rate on pairs of mixed length, beside the rate of plain matrix products in the same run; peak memory.
+"""The encoder's rate on texts of mixed length, float32 and int8, beside plain float32 matrix products in the same run.
 
-    python benchmarks/encoder_rate.py [--pairs 2000] [--threads 1]
+    python benchmarks/encoder_rate.py [--pairs 400]
 
-Counted are 2 operations per weight of the layers and token, padding not counted, so padding and everything that is no
-matrix product lowers the share.
+Counted are 2 operations per weight of the layers and token, padding not counted, so padding and everything that is not
+a matrix product lowers the share.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
+import os
 import time
 
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+import numpy as np
+from sides import machine, one_thread
 from texts import mixed_texts
 
+from elench.models.base import ModelSet
+from elench.requests import Embed
 
-def gemm(rows: int, width: int, inner: int) -> float:
-    """Operations per second of products of the encoder's own shape, 10 at a time."""
+DEPTH, WIDTH, INNER = 6, 384, 1536
+
+
+def products(rows: int = 512) -> float:
+    """Operations per second of products of the encoder's own shape: numpy's or torch's, whichever is faster."""
     import torch
 
-    a, b, c = torch.randn(rows, width), torch.randn(width, inner), torch.randn(inner, width)
-    start = time.process_time()
-    for _ in range(10):
+    rng = np.random.default_rng(0)
+    shapes = ((rows, WIDTH), (WIDTH, INNER), (INNER, WIDTH))
+    plain = [rng.standard_normal(s, dtype=np.float32) for s in shapes]
+    best = 0.0
+    for a, b, c in (plain, [torch.from_numpy(x) for x in plain]):
         (a @ b) @ c
-    return 10 * 4 * rows * width * inner / (time.process_time() - start)
+        start = time.process_time()
+        for _ in range(10):
+            (a @ b) @ c
+        best = max(best, 10 * 4 * rows * WIDTH * INNER / (time.process_time() - start))
+    return best
 
 
 def main() -> None:
     options = argparse.ArgumentParser()
-    options.add_argument("--pairs", type=int, default=2000)
-    options.add_argument("--threads", type=int, default=1)
+    options.add_argument("--pairs", type=int, default=400)
     given = options.parse_args()
-
-    import torch
-
-    from elench.models.base import ModelSet
-    from elench.requests import Embed
-
-    torch.set_num_threads(given.threads)
-    model = ModelSet()["encoder"]
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    config = model.model.config  # type: ignore[attr-defined]
-    width, inner, depth = config.hidden_size, config.intermediate_size, config.num_hidden_layers
-    asked = [
-        Embed(t, depth)
-        for pair in zip(mixed_texts(given.pairs, 1), mixed_texts(given.pairs, 2), strict=True)
-        for t in pair
-    ]
-    rates = [gemm(1024, width, inner)]
-    tokens, busy = 0, 0.0
-    groups = model.batches(asked)
+    one_thread()
+    asked = list(dict.fromkeys(Embed(t, DEPTH) for seed in (1, 2) for t in mixed_texts(given.pairs, seed)))
+    models = {dtype: ModelSet(dtype=dtype)["encoder"] for dtype in ("float32", "int8")}
+    groups = models["float32"].batches(asked)
+    busy = dict.fromkeys(models, 0.0)
+    rates, tokens = [], 0
+    for model in models.values():
+        model.answer(asked[:2])
     for k, group in enumerate(groups):
-        start = time.process_time()
-        tokens += sum(len(v.ids) for v in model.answer([asked[i] for i in group]))
-        busy += time.process_time() - start
+        batch = [asked[i] for i in group]
+        for dtype, model in models.items():
+            start = time.process_time()
+            found = model.answer(batch)
+            busy[dtype] += time.process_time() - start
+        tokens += sum(len(v.ids) for v in found)
         if k % (len(groups) // 8 + 1) == 0:
-            rates.append(gemm(1024, width, inner))
-    products = sum(rates) / len(rates)
-    rate = 2 * depth * (4 * width * width + 2 * width * inner) * tokens / busy
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(f"n = {given.pairs} pairs, {tokens} tokens in {len(groups)} batches, {given.threads} thread(s), {model.name}")
-    print(
-        f"encoder {rate / 1e9:6.1f} GFLOP/s ({tokens / busy:.0f} tokens per CPU second)   products {products / 1e9:6.1f} GFLOP/s"
-    )
-    print(
-        f"share   {rate / products:6.0%}   peak memory {peak / 1e3:.0f} MB, {(peak - before) / 1e3:.0f} MB above the loaded model"
-    )
+            rates.append(products())
+    peak = sum(rates) / len(rates)
+    print(f"n = {len(asked)} texts, {tokens} tokens in {len(groups)} batches; {machine()}")
+    print(f"plain float32 products {peak / 1e9:6.1f} GFLOP/s")
+    for dtype, seconds in busy.items():
+        rate = 2 * DEPTH * (4 * WIDTH * WIDTH + 2 * WIDTH * INNER) * tokens / seconds
+        print(
+            f"encoder {dtype:8} {rate / 1e9:6.1f} GFLOP/s, {tokens / seconds:.0f} tokens/s: {rate / peak:.0%} of them"
+        )
+    print(f"int8 against float32: {busy['float32'] / busy['int8']:.2f} times")
 
 
 if __name__ == "__main__":

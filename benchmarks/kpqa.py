@@ -18,12 +18,12 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sides import cpu_seconds, in_torch, machine, one_thread
 
 PLAIN = ("bleu[n=1]", "rouge-l", "bertscore[layer=1]")
 WEIGHTED = ("bleu1-kpqa", "rouge-l-kpqa", "bertscore-kpqa")
@@ -149,54 +149,50 @@ def figures(data: Path, answers: int, out: Path | None) -> None:
     print(text)
 
 
-def timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """The result, and the processor seconds it took: the machine does other work too."""
-    begun = time.process_time()
-    return work(), time.process_time() - begun
-
-
-def padded(model: Any, question: str, answer: str) -> None:
-    """One pair padded to the 256 pieces the paper works at."""
-    import torch
-
-    inputs = model.tokenizer(
-        question, answer, padding="max_length", max_length=256, truncation=True, return_tensors="pt"
-    )
-    facts = torch.zeros_like(inputs["input_ids"])
-    with torch.inference_mode():
-        model.network(**inputs, facts=facts)
-
-
-def speed(data: Path, answers: int, threads: int, out: Path | None) -> None:
-    import torch
-
+def speed(data: Path, answers: int, out: Path | None) -> None:
+    one_thread()
     from elench.models.base import ModelSet
+    from elench.models.keyphrases import WINDOW
     from elench.records.record import read_records
 
-    torch.set_num_threads(threads)
     records = list(read_records(data / "judgements" / "kpqa_marco.jsonl"))[:answers]
-    model: Any = ModelSet()["keyphrases"]
     wanted = [(r.question or "", text) for r in records for text in (r.answer or "", *r.references)]
     distinct = list(dict.fromkeys(wanted))
-    model.weigh(distinct[:8])
-    batched, fast = timed(lambda: dict(zip(distinct, model.weigh(distinct), strict=True)))
-    some = wanted[:: max(1, len(wanted) // 250)]
-    alone, slow = timed(lambda: [model.weigh([pair])[0] for pair in some])
-    both = ((one.weights, batched[pair].weights) for pair, one in zip(some, alone, strict=True))
-    apart = max(abs(a - b) for left, right in both for a, b in zip(left, right, strict=True))
-    few = wanted[:: max(1, len(wanted) // 25)]
-    _, wide = timed(lambda: [padded(model, *pair) for pair in few])
-    slow, wide = slow * len(wanted) / len(some), wide * len(wanted) / len(few)
-    said = [
-        f"{len(records)} answers and their references: {len(wanted)} pairs, {len(distinct)} distinct; {threads} thread(s), processor time.",
-        f"- in batches, each distinct pair once: {fast:.1f} s; largest difference of a weight {apart:.1e}",
-        f"- one pair at a time: {slow:.1f} s, {slow / fast:.1f} times (from n = {len(some)})",
-        f"- one at a time, padded to the paper's 256 pieces: {wide:.1f} s, {wide / fast:.1f} times (from n = {len(few)})",
-    ]
+    some, few = wanted[:: max(1, len(wanted) // 100)], wanted[:: max(1, len(wanted) // 20)]
+    other = in_torch(ModelSet().identity("keyphrases"))
+    other.weigh(some[:2])
+    alone, slow = cpu_seconds(lambda: [other.weigh([pair])[0] for pair in some])
+    slow *= len(wanted) / len(some)
+    wide = cpu_seconds(lambda: [padded(other, *pair, WINDOW) for pair in few])[1] * len(wanted) / len(few)
+    said = [f"{len(records)} answers, their references: {len(wanted)} pairs, {len(distinct)} distinct; {machine()}."]
+    for dtype in ("float32", "int8"):
+        model: Any = ModelSet(dtype=dtype)["keyphrases"]
+        model.weigh(distinct[:8])
+        batched, fast = cpu_seconds(lambda m=model: dict(zip(distinct, m.weigh(distinct), strict=True)))
+        both = ((one.weights, batched[pair].weights) for pair, one in zip(some, alone, strict=True))
+        apart = max(abs(a - b) for left, right in both for a, b in zip(left, right, strict=True))
+        said.append(
+            f"- in batches, each distinct pair once, {dtype}: {fast:.1f} s; {slow / fast:.1f} times one pair at a time in "
+            f"transformers (n = {len(some)}), {wide / fast:.1f} times the same padded to the paper's {WINDOW} pieces "
+            f"(n = {len(few)}); largest difference of a weight {apart:.1e}"
+        )
     print("\n".join(said))
     if out:
         with out.open("a", encoding="utf-8") as file:
             file.write("\n".join(["", "## Speed of the weights", "", *said]) + "\n")
+
+
+def padded(model: Any, question: str, answer: str, window: int) -> None:
+    """One pair padded to the pieces the paper works at."""
+    from elench.models.keyphrases import collate, lay_out
+
+    tokens = model.tokens
+    (row, *_) = lay_out([(question, answer)], tokens)[0].rows(window)
+    made = collate([row], tokens.cls, tokens.sep)
+    width = window - len(made.rows[0])
+    rows = [[*made.rows[0], *[tokens.pad] * width]]
+    types, facts = (np.pad(values, ((0, 0), (0, width))) for values in (made.types, made.facts))
+    model.network.keyphrase_logits(rows, types, facts)
 
 
 def unlike(data: Path, pairs: int) -> None:
@@ -232,13 +228,12 @@ def main() -> None:
     parser.add_argument("what", choices=["figures", "speed", "unlike"])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--answers", type=int, default=0, help="default: 800 for AUC, else 1,000")
-    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("-o", "--out", type=Path)
     given = parser.parse_args()
     if given.what == "figures":
         figures(given.data, given.answers or 800, given.out)
     elif given.what == "speed":
-        speed(given.data, given.answers or 1000, given.threads, given.out)
+        speed(given.data, given.answers or 1000, given.out)
     else:
         unlike(given.data, given.answers or 1000)
 

@@ -22,12 +22,9 @@ def main() -> None:
     options.add_argument("--roles", default="encoder,causal,parser")
     given = options.parse_args()
 
-    import torch
-
     from elench.models.base import ModelSet
     from elench.requests import Continue, Embed, Parse, Relate, Request
 
-    torch.set_num_threads(1)
     text = " ".join(" ".join(mixed_texts(given.words // 8, 5)).split()[: given.words])
     question = "Who built the lighthouse on the point, and when?"
     asked: dict[str, list[Request[object]]] = {

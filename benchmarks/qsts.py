@@ -27,9 +27,6 @@ MODELS = ModelSet()
 
 def warm(spec: str) -> None:
     """Load the models a metric asks, in this process, on one thread."""
-    import torch
-
-    torch.set_num_threads(1)
     batched(spec, [Record(id="warm", question="Who lives in Oslo?", references=("Who lives there?",), context="Anna.")])
 
 

@@ -41,10 +41,8 @@ def run(file: Path, spec: str, engine: str, workers: int) -> tuple[dict[str, flo
 def main(records: int, spec: str, workers: str) -> None:
     """Local with one worker, then Ray with each number of workers."""
     os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
-    import torch
     from texts import mixed_texts
 
-    torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         files = {}
         for n in (SHORT, records):

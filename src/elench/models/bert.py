@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from elench.models.base import Identity
-from elench.models.onnx_session import Array, Session, quantised, tensors
+from elench.models.onnx_session import Array, Session, quantised, tensors, turned
 from elench.models.shipped import WEIGHTS, grow
 from elench.models.tokens import Ints, padded, present
 from elench.requests import Floats
@@ -111,12 +111,11 @@ class Bert:
         matrices: set[str] = set()
         for n in range(depth):
             name = f"encoder.layer.{n}"
-            own = {k: self.weights[f"{name}.attention.self.{k}.weight"].T for k in PARTS}
-            made[f"{name}.attention.qkv"] = np.concatenate([own[k] for k in PARTS], axis=1)
+            made[f"{name}.attention.qkv"] = turned(*(self.weights[f"{name}.attention.self.{k}.weight"] for k in PARTS))
             biases = [self.weights[f"{name}.attention.self.{k}.bias"] for k in PARTS]
             made[f"{name}.attention.qkv.bias"] = np.concatenate(biases)
             for part in ("attention.output.dense", "intermediate.dense", "output.dense"):
-                made[f"{name}.{part}.weight"] = self.weights[f"{name}.{part}.weight"].T
+                made[f"{name}.{part}.weight"] = turned(self.weights[f"{name}.{part}.weight"])
                 made[f"{name}.{part}.bias"] = self.weights[f"{name}.{part}.bias"]
                 matrices |= {f"{name}.{part}.weight"}
             for part in ("attention.output.LayerNorm", "output.LayerNorm"):
@@ -151,9 +150,9 @@ class Bert:
         states = self.states(rows)[list(at), list(where)]
         if "head" not in self.sessions:
             head = {name: self.weights[f"cls.predictions.{name}"] for name in HEAD}
-            head["transform.dense.weight"] = head["transform.dense.weight"].T
+            head["transform.dense.weight"] = turned(head["transform.dense.weight"])
             self.sessions["head"] = Session(
-                self.graphs.get("minilm-masked", "minilm-masked"), {**head, "words": self.words.T}
+                self.graphs.get("minilm-masked", "minilm-masked"), {**head, "words": turned(self.words)}
             )
         tokens = np.asarray(truth, dtype=np.int64)[:, None]
         parts = [

@@ -45,8 +45,12 @@ class Encoder(Model):
 
     def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
         """Exact lengths in pieces: a tokenizer is far cheaper than padding."""
-        texts = [r.text if isinstance(r, Embed) else f"{r.question} {r.context}" for r in map(_known, requests)]
-        return [min(len(ids) + 3, self.window) for ids in self.tokens.ids(texts)]
+        return [min(self._length(r) + 3, self.window) for r in map(_known, requests)]
+
+    def _length(self, request: Embed | Relate) -> int:
+        if isinstance(request, Embed):
+            return len(self.tokens.pieces([request.text])[0][0])
+        return sum(map(len, self.tokens.ids([request.question, request.context])))
 
     def batches(self, requests: Sequence[Request[Any]]) -> list[list[int]]:
         """Like with like: the same layer in one batch, pairs in batches of their own."""

@@ -145,7 +145,9 @@ class KeyphraseModel(Model):
         self.network, self.tokens, self.window = network, tokens, window
 
     def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
-        return [(len(r.question) + len(r.answer)) // 4 + 4 for r in requests if isinstance(r, Weigh)]
+        asked = [r for r in requests if isinstance(r, Weigh)]
+        questions, answers = self.tokens.ids([r.question for r in asked]), self.tokens.pieces([r.answer for r in asked])
+        return [len(question) + len(answer) + 3 for question, (answer, _) in zip(questions, answers, strict=True)]
 
     def answer(self, batch: Sequence[Request[Any]]) -> list[WordWeights]:
         answers: dict[int, WordWeights] = {}

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from elench.models.base import Identity
-from elench.models.onnx_session import Array, Session, quantised, tensors
+from elench.models.onnx_session import Array, Session, quantised, tensors, turned
 from elench.models.sharing import Layout, visibility
 from elench.models.tokens import padded
 from elench.requests import Floats
@@ -66,7 +66,7 @@ class Llama:
     def _session(self, name: str) -> Session:
         if name not in self.sessions:
             head = name == "smollm-head"
-            weights = {"words": self.output.astype(np.float32).T} if head else self._layers()
+            weights = {"words": turned(self.output)} if head else self._layers()
             chosen = f"{name}-int8" if self.dtype == "int8" and not head else name
             self.sessions[name] = Session(self.graphs.get(chosen, chosen), weights)
         return self.sessions[name]
@@ -87,8 +87,7 @@ class Llama:
                 "gate_up": ("mlp.gate_proj", "mlp.up_proj"), "down_proj": ("mlp.down_proj",),
             }  # fmt: skip
             for part, members in parts.items():
-                joined = np.concatenate([self.weights[f"{own}.{m}.weight"] for m in members])
-                made[f"{name}.{part}"] = joined.astype(np.float32).T
+                made[f"{name}.{part}"] = turned(*(self.weights[f"{own}.{m}.weight"] for m in members))
                 matrices.add(f"{name}.{part}")
             for norm in ("input_layernorm", "post_attention_layernorm"):
                 made[f"{name}.{norm}.weight"] = self.weights[f"{own}.{norm}.weight"].astype(np.float32)

@@ -6,7 +6,8 @@ Runtime's own memory from step to step.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from elench.models.base import Identity
 from elench.models.branches import Best
 from elench.models.llama import FAR, Llama, rope_theta
-from elench.models.onnx_session import Array, Session, tensors
+from elench.models.onnx_session import Array, Session, tensors, turned
 from elench.models.shipped import WEIGHTS, grow, shipped_config
 from elench.models.tokens import Ints, padded, present
 from elench.requests import Floats
@@ -37,12 +38,12 @@ class LlamaWriter(Llama):
         rows.forward(ids, np.broadcast_to(np.arange(width), ids.shape), seen, [0] * len(texts), 1)
         return WriterRows(self, rows.own, np.where(present(texts), np.float32(0), FAR))
 
-    @property
+    @cached_property
     def groups(self) -> int:
         """Heads of keys and values."""
         return len(self.weights["model.layers.0.self_attn.k_proj.weight"]) // self.size
 
-    @property
+    @cached_property
     def share(self) -> int:
         """Query heads that share a head of keys and values."""
         return len(self.weights["model.layers.0.self_attn.q_proj.weight"]) // self.size // self.groups
@@ -54,7 +55,7 @@ class LlamaWriter(Llama):
     def session(self) -> Session:
         """Made when first needed."""
         if "smollm-write" not in self.sessions:
-            weights = {**self._layers(), "words": self.output.astype(np.float32).T}
+            weights = {**self._layers(), "words": turned(self.output)}
             self.sessions["smollm-write"] = Session(self.graphs.get("smollm-write", "smollm-write"), weights)
         return self.sessions["smollm-write"]
 
@@ -140,22 +141,30 @@ def _held(values: Array) -> Any:
     return onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(values))
 
 
-def merged(base: Mapping[str, Array], adapters: Mapping[str, Floats], scale: float) -> dict[str, Array]:
-    """A model's tensors with its LoRA adapters added: W + scale · up · down."""
-    found = dict(base)
-    for name, up in adapters.items():
-        if name.endswith(".up"):
-            layer = name.removesuffix(".up")
-            found[f"{layer}.weight"] = base[f"{layer}.weight"].astype(np.float32) + np.float32(scale) * (
-                up @ adapters[f"{layer}.down"]
-            )
-    return found
+class Merged(Mapping[str, Array]):
+    """A model's tensors with LoRA adapters added when they are read: W + scale · up · down."""
+
+    def __init__(self, base: Mapping[str, Array], adapters: Mapping[str, Floats], scale: float) -> None:
+        self.base, self.adapters, self.scale = base, adapters, np.float32(scale)
+
+    def __getitem__(self, name: str) -> Array:
+        layer = name.removesuffix(".weight")
+        if f"{layer}.up" not in self.adapters:
+            return self.base[name]
+        found: Array = self.base[name] + self.scale * (self.adapters[f"{layer}.up"] @ self.adapters[f"{layer}.down"])
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.base)
+
+    def __len__(self) -> int:
+        return len(self.base)
 
 
 def writer(identity: Identity) -> LlamaWriter:
-    """The trained asker of an identity: its base with the adapters merged in."""
+    """The trained asker of an identity."""
     assert identity.base
     settings = shipped_config(identity.role, identity.folder)["settings"]
     adapters = grow(tensors(identity.folder / WEIGHTS))
     base = tensors(identity.base / "model.safetensors")
-    return LlamaWriter(merged(base, adapters, float(settings["scale"])), rope_theta(identity.base))
+    return LlamaWriter(Merged(base, adapters, float(settings["scale"])), rope_theta(identity.base))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from elench.errors import Unscored, UsageError
@@ -19,11 +20,18 @@ from elench.requests import Recover, Request, Span, TokenScores
 
 @dataclass(frozen=True)
 class Masking:
-    """One input of the model: tokens with masks in them, and the true tokens at the places that are scored."""
+    """One input of the model: the true tokens, the places that are hidden, and those that are scored."""
 
     ids: tuple[int, ...]
-    places: tuple[int, ...]
-    truth: tuple[int, ...]
+    hidden: tuple[int, ...]
+    scored: tuple[int, ...]
+
+    def row(self, mask: int) -> list[int]:
+        """What the model reads."""
+        row = list(self.ids)
+        for i in self.hidden:
+            row[i] = mask
+        return row
 
 
 @dataclass(frozen=True)
@@ -49,14 +57,20 @@ class Masked(Model):
         if tokens.mask is None or tokens.sep is None:
             raise UsageError("its tokenizer has no mask or separator token")
         self.mask, self.separator = tokens.mask, tokens.sep
+        self.plan = lru_cache(maxsize=1024)(self._plan)
 
     def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
-        """Roughly: the whole text once for each word of the answer."""
-        asked = [r for r in requests if isinstance(r, Recover)]
-        return [(len(f"{r.context}{r.question}{r.answer}") // 4 + 8) * (len(r.answer.split()) + 1) for r in asked]
+        """The whole text once for each word of the answer."""
+        return [self._length(request) for request in requests]
+
+    def _length(self, request: Request[Any]) -> int:
+        try:
+            return sum(len(masking.ids) for part in self.plan(request).parts for masking in part)
+        except Unscored:  # `answer` says so again
+            return 1
 
     def answer(self, batch: Sequence[Request[Any]]) -> list[TokenScores]:
-        plans = [self._plan(request) for request in batch]
+        plans = [self.plan(request) for request in batch]
         maskings = [m for plan in plans for part in plan.parts for m in part]
         scores: dict[int, list[float]] = {}
         for group in pack([len(m.ids) for m in maskings], max(self.budget, self.window)):
@@ -94,14 +108,11 @@ class Masked(Model):
         parts = []
         for a, b in even_parts(len(context), room):
             before = [*head, *context[a:b], sep, *question, sep]
-            parts.append(tuple(self._masking([*before, *answer, sep], len(before), own) for _, own in kept))
+            ids = (*before, *answer, sep)
+            masked = [tuple(len(before) + i for i in own) for _, own in kept]
+            parts.append(tuple(Masking(ids, places, places) for places in masked))
         names = tuple(request.answer[a:b] for (a, b), _ in kept)
         return Plan(tuple(parts), names, tuple(word for word, _ in kept), mean=False)
-
-    def _masking(self, ids: list[int], offset: int, members: list[int]) -> Masking:
-        places = tuple(offset + i for i in members)
-        masked = tuple(self.mask if i in places else token for i, token in enumerate(ids))
-        return Masking(masked, places, tuple(ids[i] for i in places))
 
     def _code(self, request: Recover) -> Plan:
         """The published program: no BOS, no final separator, the last 512 ids; each mask scores *all* positions."""
@@ -114,14 +125,15 @@ class Masked(Model):
         if not own:
             raise Unscored("no scorable token in the answer")
         whole, truth = tuple(range(len(ids))), tuple(ids)
-        maskings = [Masking((*truth[:i], self.mask, *truth[i + 1 :]), whole, truth) for i in own]
+        maskings = [Masking(truth, (i,), whole) for i in own]
         names = tuple(self.tokens.names([ids[i] for i in own]))
         return Plan((tuple(maskings),), names, tuple(places[-len(own) :]), mean=True, cut=cut)
 
     def _logprobs(self, maskings: list[Masking]) -> list[list[float]]:
-        places = [(row, place) for row, m in enumerate(maskings) for place in m.places]
-        values = iter(self.network.masked([m.ids for m in maskings], places, [t for m in maskings for t in m.truth]))
-        return [[float(next(values)) for _ in m.places] for m in maskings]
+        places = [(row, place) for row, m in enumerate(maskings) for place in m.scored]
+        truth = [m.ids[place] for m in maskings for place in m.scored]
+        values = iter(self.network.masked([m.row(self.mask) for m in maskings], places, truth))
+        return [[float(next(values)) for _ in m.scored] for m in maskings]
 
 
 def resolve(choice: ModelChoice) -> Identity:

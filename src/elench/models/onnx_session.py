@@ -78,6 +78,16 @@ def _bytes(graph: str | bytes) -> bytes:
         raise MissingModel(f"no graph {graph} in {GRAPHS}; write it: elench train graphs") from None
 
 
+def turned(*matrices: Array) -> Array:
+    """Matrices (outputs × inputs) as the graphs multiply them: inputs × outputs in float32, one beside the other."""
+    made = np.empty((matrices[0].shape[1], sum(map(len, matrices))), np.float32)
+    at = 0
+    for matrix in matrices:
+        made[:, at : at + len(matrix)] = matrix.T
+        at += len(matrix)
+    return made
+
+
 def quantised(weights: Mapping[str, Array], names: set[str]) -> dict[str, Array]:
     """Matrices of the given names as 8-bit integers with one scale per column (`NAME:scale`), the rest as it is."""
     made: dict[str, Array] = {}

@@ -96,8 +96,12 @@ class SpanReader(Model):
         self._windows = lru_cache(maxsize=512)(self._split)
 
     def lengths(self, requests: Sequence[Any]) -> list[int]:
-        most = self.most * self.window
-        return [8 + len(r.question) // 4 + min(len(r.text) // 4, most) for r in requests]
+        questions = self.tokens.ids([r.question for r in requests])
+        windows = [self._windows(r.text) for r in requests]
+        return [
+            sum(min(len(question), self.asked) + b - a + 4 for a, b in text.ranges[: self.most])
+            for question, text in zip(questions, windows, strict=True)
+        ]
 
     def _split(self, text: str) -> Windows:
         ids, spans = self.tokens.pieces([text])[0]

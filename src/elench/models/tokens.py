@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from elench.requests import Span
 
 Ints = npt.NDArray[np.int64]
 UNLIMITED = 1 << 20
+KEPT = 4096
+"""Texts whose tokens are kept: more than a window of records has."""
 SPECIAL = ("cls", "sep", "pad", "mask", "bos", "eos")
 
 
@@ -35,6 +37,8 @@ class Tokens:
     """Tokens that the model was made for, as far as its tokenizer says."""
     typed: bool = True
     """Whether the model gets the text of the pair that each token belongs to."""
+    known: dict[tuple[bool, str], Any] = field(default_factory=dict, repr=False)
+    """Texts tokenised lately, with places or without: batches are packed by exact lengths, then answered."""
 
     @classmethod
     def from_folder(cls, folder: Path) -> Tokens:
@@ -68,15 +72,34 @@ class Tokens:
         return cls(backend, **ids, limit=int(min(limit, UNLIMITED)) if limit else UNLIMITED)
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Token ids of each text, without special tokens."""
-        return [coded.ids for coded in self.backend.encode_batch_fast(list(texts), add_special_tokens=False)]
+        """Token ids of each text, without special tokens; do not change them."""
+        return self._once(texts, False, lambda new: [c.ids for c in self._encode(self.backend.encode_batch_fast, new)])
 
     def pieces(self, texts: Sequence[str]) -> list[tuple[list[int], list[Span]]]:
-        """Token ids and places of each text; a blank before a word is not part of its place."""
-        return [
-            (c.ids, [(a + 1, b) if a + 1 < b and text[a].isspace() else (a, b) for a, b in c.offsets])
-            for text, c in zip(texts, self.backend.encode_batch(list(texts), add_special_tokens=False), strict=True)
-        ]
+        """Token ids and places of each text; a blank before a word is not part of its place. Do not change them."""
+
+        def coded(new: list[str]) -> list[tuple[list[int], list[Span]]]:
+            found = zip(new, self._encode(self.backend.encode_batch, new), strict=True)
+            return [
+                (c.ids, [(a + 1, b) if a + 1 < b and text[a].isspace() else (a, b) for a, b in c.offsets])
+                for text, c in found
+            ]
+
+        return self._once(texts, True, coded)
+
+    @staticmethod
+    def _encode(encode: Callable[..., list[Any]], texts: list[str]) -> list[Any]:
+        return encode(texts, add_special_tokens=False) if texts else []
+
+    def _once(self, texts: Sequence[str], placed: bool, code: Callable[[list[str]], list[Any]]) -> list[Any]:
+        found = {text: self.known.get((placed, text)) for text in texts}
+        new = [text for text, value in found.items() if value is None]
+        made = dict(zip(new, code(new), strict=True))
+        if len(self.known) + len(made) > KEPT:
+            self.known.clear()
+        self.known.update({(placed, text): value for text, value in made.items()})
+        found.update(made)
+        return [found[text] for text in texts]
 
     def names(self, ids: Sequence[int]) -> list[str]:
         """The tokens as the vocabulary spells them."""

@@ -10,7 +10,8 @@ import numpy as np
 
 from elench.errors import UsageError
 from elench.models.base import Identity, Model, ModelChoice
-from elench.models.checkpoints import find, need
+from elench.models.checkpoints import find
+from elench.models.word_index import read_words
 from elench.requests import Floats, Request
 
 
@@ -45,11 +46,9 @@ def _read(folder: Path) -> tuple[dict[str, int], Floats]:
     tables, indices, texts = (sorted(folder.glob(f"*.{e}")) for e in ("npy", "parquet", "txt"))
     texts += sorted(folder.glob("*.vec"))
     if tables and indices:
-        need("pyarrow")
-        import pyarrow.parquet
-
-        words = pyarrow.parquet.read_table(indices[0]).column(0).to_pylist()
-        return {w: i for i, w in enumerate(words)}, np.load(tables[0], mmap_mode="r", allow_pickle=False)
+        return {w: i for i, w in enumerate(read_words(indices[0]))}, np.load(
+            tables[0], mmap_mode="r", allow_pickle=False
+        )
     if not texts:
         raise UsageError(f"vectors in {folder.name}: neither .npy with .parquet nor a text file of vectors")
     names: list[str] = []
