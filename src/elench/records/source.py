@@ -74,14 +74,11 @@ class Source:
         """Names of the columns in the first rows."""
         return tuple(dict.fromkeys(str(name) for row in sniffed(self.head) for name in row))
 
-    def read(self) -> Iterator[Record | Reject]:
-        """Every record, and every line that is not one, in file order."""
-        return self._records(self.rows())
-
-    def _records(self, rows: Iterable[Row]) -> Iterator[Record | Reject]:
+    def read(self, rows: Iterable[Row] | None = None) -> Iterator[Record | Reject]:
+        """Every record of the file (or of these rows of it), and every line that is not one, in file order."""
         seen: dict[int, int] = {}
         empty = True
-        for line, row in rows:
+        for line, row in self.rows() if rows is None else rows:
             empty = False
             item = row if isinstance(row, Reject) else self._record(line, row)
             if isinstance(item, Record):
@@ -129,7 +126,7 @@ class Source:
 
     def sample(self) -> list[Record]:
         """The first records, which show what the file is."""
-        return [item for item in self._records(self.head) if isinstance(item, Record)]
+        return [item for item in self.read(self.head) if isinstance(item, Record)]
 
     def for_metrics(self, metrics: Sequence[Need]) -> Source:
         """The source with what it judges decided for these metrics; UsageError when no metric finds its fields."""
