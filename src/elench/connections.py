@@ -73,6 +73,7 @@ class TimedProtocol(H11Protocol):
 
     header_seconds = HEADER_SECONDS
 
+    # asyncio hands a stream transport
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._head_timer: asyncio.TimerHandle | None = None

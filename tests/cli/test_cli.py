@@ -113,6 +113,16 @@ def test_compare_takes_one_file_per_system(tmp_path):
     assert json.loads(done.stdout)["metrics"]["f1"]["systems"]["alpha"]["beats"] == ["beta"]
 
 
+def test_compare_refuses_a_file_of_scores(tmp_path):
+    (tmp_path / "run.jsonl").write_text('{"id": "1", "system": "s", "scores": {"f1": 1.0}, "unscored": {}}\n')
+    done = subprocess.run(
+        [sys.executable, "-m", "elench", "compare", str(tmp_path / "run.jsonl"), "-m", "f1"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "holds scores, not records" in done.stderr
+
+
 def test_verify_recomputes_the_shipped_values():
     done = elench("verify")
     assert done.returncode == 0, done.stdout

@@ -52,6 +52,7 @@ class ElenchMetric(Metric):
         if self.metric.roles or isinstance(self.metric, CorpusMetric):
             return 0
         example = {**self.metric.example, "id": "example"}
+        # has a judge: checked before
         as_shown = replace(self.metric, judge="") if hasattr(self.metric, "judge") else self.metric  # type: ignore[call-arg]
         found = score([example], as_shown).outcomes[0].scores.get(str(as_shown))
         return len(found.counts) if found else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -34,8 +35,14 @@ def cli() -> None:
     """How good are generated questions, answers and summaries, and how far can that number be trusted?"""
 
 
+def _show_warning(message: Warning | str, *details: object, **more: object) -> None:
+    """A warning as one line, without the place in the code."""
+    click.echo(f"elench: {message}", err=True)
+
+
 def main() -> None:
     """Run the command line: bad input gives one clear line on stderr and exit code 2, never a traceback."""
+    warnings.showwarning = _show_warning
     try:
         sys.exit(cli.main(standalone_mode=False))
     except click.Abort:

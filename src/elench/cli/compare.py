@@ -55,9 +55,16 @@ def command(
     device: str | None, pull: bool,
 ) -> None:  # fmt: skip
     """Compare the systems in FILES: the `system` field of the records, or one file per system."""
+    from elench.errors import UsageError
     from elench.evaluate.compare import compare
+    from elench.records.fields import JUDGES
     from elench.records.record import read_records
 
+    for source in files:
+        if "scores" in source.columns and not set(JUDGES) & set(source.columns):
+            raise UsageError(
+                f"{source}: holds scores, not records; compare the record file, or: elench report {source}"
+            )
     records = [
         replace(record, system=source.stem) if record.system is None else record
         for source in files

@@ -49,12 +49,13 @@ class Driver:
             on_step()
 
         for i, coroutine in enumerate(coroutines):
-            step(i, lambda c=coroutine: c.send(None))  # type: ignore[misc]
+            step(i, lambda c=coroutine: c.send(None))  # type: ignore[misc]  # mypy cannot infer a lambda with defaults
         while waiting:
             new = [r for r in dict.fromkeys(r for requests in waiting.values() for r in requests) if r not in known]
             known.update(zip(new, self.answer(new, on_step), strict=True))
             for i, requests in list(waiting.items()):
                 answers = [known[request] for request in requests]  # a Failure is raised where it was awaited
+                # mypy cannot infer a lambda with defaults
                 step(i, lambda c=coroutines[i], a=answers: c.send(a))  # type: ignore[misc]
             known = {request: answer for request, answer in known.items() if request.cached}
         return results

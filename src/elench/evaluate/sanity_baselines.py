@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from dataclasses import replace
 
@@ -50,7 +51,9 @@ def _score(table: Judgements, spec: str) -> tuple[str, Array, str]:
     from elench.metrics import metric
 
     name = metric(spec).spec()
-    result = elench.score(table.records, [spec], cache=False)
+    with warnings.catch_warnings():  # a baseline that cannot score the file is noted below the table
+        warnings.simplefilter("ignore", UserWarning)
+        result = elench.score(table.records, [spec], cache=False)
     column = np.array([np.nan if value is None else value for value in result.values(name)], dtype=np.float64)
     reasons = Counter(result.unscored[name].values())
     return name, column, "; ".join(reason for reason, _ in reasons.most_common(2))

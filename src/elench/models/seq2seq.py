@@ -23,6 +23,7 @@ class Seq2Seq(Model):
         self.window = window(loaded, 1024)
 
     def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
+        # only requests of this role arrive
         texts = [f"{r.source} {r.target}" if isinstance(r, Translate) else r.source for r in requests]  # type: ignore[attr-defined]
         return [len(ids) for ids in self.tokenizer(texts, verbose=False)["input_ids"]]
 

@@ -25,10 +25,10 @@ class Vectors(Model):
         self.rows, self.table = rows, table
 
     def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
-        return [len(r.words) + 1 for r in requests]  # type: ignore[attr-defined]
+        return [len(r.words) + 1 for r in requests]  # type: ignore[attr-defined]  # only requests of this role arrive
 
     def answer(self, batch: Sequence[Request[Any]]) -> list[Floats]:
-        return [self._unit(r.words) for r in batch]  # type: ignore[attr-defined]
+        return [self._unit(r.words) for r in batch]  # type: ignore[attr-defined]  # only requests of this role arrive
 
     def _unit(self, words: tuple[str, ...]) -> Floats:
         found = np.zeros((len(words), self.table.shape[1]), dtype=np.float32)

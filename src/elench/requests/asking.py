@@ -54,13 +54,14 @@ class _Together(Generic[T]):
 
         def advance(i: int, answers: list[Any] | None) -> None:
             try:
+                # what await hands out is a generator
                 open_requests[i] = steps[i].send(answers)  # type: ignore[attr-defined]
             except StopIteration as done:
                 open_requests.pop(i, None)
                 results[i] = done.value
             except BaseException:
                 for step in steps:  # the others will never be asked again
-                    step.close()  # type: ignore[attr-defined]
+                    step.close()  # type: ignore[attr-defined]  # what await hands out is a generator
                 raise
 
         for i in range(len(steps)):
@@ -72,7 +73,7 @@ class _Together(Generic[T]):
             for i, requests in pending:
                 advance(i, answers[at : at + len(requests)])
                 at += len(requests)
-        return tuple(results)  # type: ignore[return-value]
+        return tuple(results)  # type: ignore[return-value]  # what await hands out is a generator
 
 
 @overload

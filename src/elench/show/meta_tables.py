@@ -44,6 +44,7 @@ def _overview(found: Evaluation, rows: Sequence[Row], dimensions: Sequence[str],
         numbers = [v for v in values if v is not None]
         return sum(numbers) / len(numbers) if len(numbers) == len(values) else None
 
+    # mean() is None or not, both times
     metrics.sort(key=lambda m: -(mean(m) if mean(m) is not None else -2.0))  # type: ignore[operator]
     judged = any(row.p is not None for row in rows)
     body = []

@@ -166,7 +166,7 @@ def learn(
             break
         batch = [tasks[int(i)] for i in rng.choice(len(tasks), plan.batch, replace=len(tasks) < plan.batch)]
         loss, _ = critic_loss(model, tokenizer, batch, reward, plan, weight=step / max(plan.steps - 1, 1))
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()  # type: ignore[no-untyped-call]  # torch's backward is untyped
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
