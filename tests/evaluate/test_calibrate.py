@@ -11,7 +11,8 @@ import elench
 from elench.cli import cli
 from elench.errors import UsageError
 from elench.evaluate.calibrate import more_ratings, noise
-from elench.evaluate.calibrate_fit import AT_100, Belief, Scale, _weights, fit, folds, unseen
+from elench.evaluate.calibrate_fit import AT_100, Belief, Scale, _weights, fit, folds, levelled, unseen
+from elench.evaluate.calibrate_shipped import TRAINED_ON, kept_back
 from elench.metrics import metric, split_specs
 from elench.testing import check_metric
 from tests.evaluate.rated import rated_records, write
@@ -39,7 +40,7 @@ def test_without_favoured_directions_it_is_ridge(monkeypatch):
     y = x @ [1.0, -0.5, 0, 0, 0.2] + rng.normal(size=64)
     x, y = x - x.mean(axis=0), y - y.mean()
     theirs = OLS(y, x).fit_regularized(alpha=AT_100 * np.sqrt(100 / 64), L1_wt=0).params
-    assert np.allclose(_weights(x, y, Belief.none(5), Scale.of(x), 1.0), theirs, atol=1e-6)
+    assert np.allclose(_weights(x, y, Belief.none(5), 1.0), theirs, atol=1e-6)
 
 
 def test_few_ratings_lean_on_an_earlier_mix():
@@ -47,10 +48,50 @@ def test_few_ratings_lean_on_an_earlier_mix():
     x = rng.normal(size=(2000, 12))
     truth = np.array([1, 0.8, -0.6, 0.4] + [0] * 8)
     y = x @ truth + 2 * rng.normal(size=2000)
-    known = Belief(np.zeros(12), truth[:, None])
+    known = Belief(np.zeros(12), truth[:, None], np.zeros(12))
     few = list(range(25))
     with_prior, alone = (fit(x[:25], y[:25], few, belief).predict(x[25:]) for belief in (known, Belief.none(12)))
     assert np.corrcoef(with_prior, y[25:])[0, 1] > np.corrcoef(alone, y[25:])[0, 1] + 0.05
+
+
+def test_a_fault_that_the_few_rated_records_lack_still_counts_by_the_earlier_profile():
+    """Column 1 is constant in the rated records; the earlier mix and its usual spread say what it means."""
+    rng = np.random.default_rng(4)
+    x = np.stack([rng.normal(size=60), np.ones(60)], axis=1)
+    y = x[:, 0] + rng.normal(size=60)
+    prior = Belief(np.ones(2), np.array([[1.0], [5.0]]), np.array([1.0, 0.2]))
+    told, alone = (fit(x, y, list(range(60)), belief) for belief in (prior, Belief.none(2)))
+    faulty = np.array([[0.0, 1.0], [0.0, 0.0]])
+    assert told.predict(faulty)[1] < told.predict(faulty)[0] - 0.3
+    assert alone.predict(faulty)[1] == alone.predict(faulty)[0]
+
+
+def test_pooled_files_count_alike_and_only_differences_within_a_file_count():
+    """Two files with the same slope; the second has another level, another rating scale and ten times the rows."""
+    rng = np.random.default_rng(6)
+    first, second = rng.normal(size=(100, 2)), rng.normal(size=(1000, 2)) + 50.0
+    ratings = np.concatenate([2 * first[:, 0], 100 - 7 * (second[:, 1] - 50)])
+    blocks = np.array([0] * 100 + [1] * 1000)
+    scores = np.concatenate([first, second])
+    assert np.allclose([(levelled(scores, blocks)[blocks == k] ** 2).sum() for k in (0, 1)], 1100, rtol=1e-6)
+    found = fit(scores, ratings, list(range(1100)), blocks=blocks)
+    assert found.base == pytest.approx(ratings[:100].mean())
+    assert found.weights[0] == pytest.approx(-found.weights[1], rel=0.25)  # by rows it would be 1 : 10
+
+
+def test_the_questions_kept_back_are_those_the_trainer_keeps_back(tmp_path):
+    from elench.train.equivalent import FILES, judged
+
+    row = {"references": ["r"], "answer": "a", "human": {"correct": 1.0, "similarity": 1.0}}
+    for name in FILES:
+        lines = [json.dumps({**row, "question": f"What is Number {k}?"}) for k in range(40)]
+        (tmp_path / name).write_text("\n".join(lines))
+    parts = judged(tmp_path)
+    assert {name.removesuffix(".jsonl") for name in FILES} == TRAINED_ON
+    for kept in (True, False):
+        assert parts[kept] and all(
+            kept_back(r["file"].removesuffix(".jsonl"), r["question"]) is kept for r in parts[kept]
+        )
 
 
 def test_missing_scores_count_as_average():
@@ -114,7 +155,7 @@ def test_the_command_writes_a_profile_and_prints_its_agreement(made):
     assert good["full"]["r"] > 0.9 and good["n"] == 200 and good["groups"] == 40
     assert good["full"]["ci95"][0] < good["full"]["r"] < good["full"]["ci95"][1]
     assert content["dimensions"]["long"]["single"]["metric"] == "length"
-    assert [point["ratings"] for point in good["curve"]] == [25, 50, 100]
+    assert [point["ratings"] for point in good["curve"]] == [15, 25, 50, 100]
     assert "good" in printed and f"{good['full']['r']:.3f}"[1:] in printed
     assert good["cheap"]["ms"] <= good["full"]["ms"]
     assert good["cheap"]["r"] >= 0.95 * good["full"]["r"]
@@ -213,7 +254,9 @@ def test_a_metric_that_hardly_varies_does_not_break_the_fit():
     x = rng.normal(size=(30, 3))
     x[:, 0] = 1.0
     x[0, 0] = 1.0 + 1e-9
-    found = fit(x, x[:, 1] - x[:, 2], list(range(30)), Belief(np.array([1.0, 0.0, -1.0]), np.empty((3, 0))))
+    found = fit(
+        x, x[:, 1] - x[:, 2], list(range(30)), Belief(np.array([1.0, 0.0, -1.0]), np.empty((3, 0)), np.zeros(3))
+    )
     assert np.isfinite(found.weights).all() and np.abs(found.weights).max() < 10
 
 
@@ -221,5 +264,5 @@ def test_a_weight_against_the_sense_of_a_metric_is_not_learned():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 2))
     y = x[:, 0] - 0.3 * x[:, 1] + rng.normal(size=300)
-    kept = fit(x, y, list(range(300)), Belief(np.ones(2), np.empty((2, 0)))).weights
+    kept = fit(x, y, list(range(300)), Belief(np.ones(2), np.empty((2, 0)), np.zeros(2))).weights
     assert kept[0] > 0 and kept[1] == 0

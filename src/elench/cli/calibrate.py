@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import click
 from elench.cli._options import metrics_from, model_options, models_from, seed_option, table_width
 
 if TYPE_CHECKING:
+    from elench.metrics.profile import ProfileFile
     from elench.models.base import ModelSet
 
 
@@ -27,14 +29,19 @@ if TYPE_CHECKING:
 @click.option("-m", "--metrics", "specs", multiple=True, metavar="SPEC[,SPEC…]", help="Metrics to choose from.")
 @click.option("--scores", "score_files", multiple=True, type=click.Path(path_type=Path), help="Output of elench score.")
 @click.option("-d", "--dimension", "dimensions", multiple=True, help="Only this human dimension (repeatable).")
-@click.option("--prior", metavar="PROFILE", help="An earlier or shipped profile to fall back on where ratings are few.")
+@click.option(
+    "--prior",
+    metavar="PROFILE",
+    help="Profile to fall back on where ratings are few, or none.  [default: the shipped one]",
+)
+@click.option("--docs", type=click.Path(path_type=Path), help="With --shipped: write the results page here.")
 @click.option("--sample", type=click.IntRange(0), default=16, show_default=True, help="Records that time each metric.")
 @seed_option
 @model_options
 def command(
     rated: Path | None, out: Path, shipped: Path | None, keep: Path | None, specs: tuple[str, ...],
-    score_files: tuple[Path, ...], dimensions: tuple[str, ...], prior: str | None, sample: int, seed: int, family: str,
-    model: tuple[str, ...], dtype: str, device: str | None, pull: bool,
+    score_files: tuple[Path, ...], dimensions: tuple[str, ...], prior: str | None, docs: Path | None, sample: int,
+    seed: int, family: str, model: tuple[str, ...], dtype: str, device: str | None, pull: bool,
 ) -> None:  # fmt: skip
     """Learn from the ratings in RATED which mix of metrics predicts people, and write it as a profile.
 
@@ -48,36 +55,69 @@ def command(
         raise UsageError(f"{out}: its folder does not exist")
     models = models_from(family, model, dtype, device, pull)
     if shipped is not None:
-        _make_shipped(shipped, out, keep or out, models, sample, seed)
+        contents = _make_shipped(shipped, out, keep or out, models, sample, seed)
+        if docs is not None:
+            from elench.show.profiles_page import profiles_page
+
+            docs.write_text(profiles_page(contents), encoding="utf-8")
         return
     if rated is None:
         raise UsageError("no rated file given: elench calibrate RATED.jsonl -o profile.json")
     metrics = metrics_from(specs) if specs else []
-    earlier = read_profile(prior) if prior else None
+    earlier = read_profile(prior) if prior and prior != "none" else None
     table, judge = rated_table(rated, score_files, metrics, dimensions, models)
+    if prior is None:
+        earlier = _shipped_prior(judge, table.metrics)
     costs = measure_costs(table, table.metrics, sample, models) if sample else {}
     content = calibrate(table, judge, costs, source=file_source(rated, table), prior=earlier, seed=seed)
     out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     show(content, str(out))
 
 
-def _make_shipped(data: Path, out: Path, keep: Path, models: ModelSet, sample: int, seed: int) -> None:
+def _shipped_prior(judge: str, metrics: Sequence[str]) -> ProfileFile | None:
+    """The profile that comes with elench for what is judged, where it shares at least two metrics."""
+    from elench.metrics.profile import read_shipped
+
+    found = read_shipped(judge)
+    shared = set(metrics) & set(found.content["metrics"]) if found else ()
+    return found if len(shared) > 1 else None
+
+
+def _make_shipped(
+    data: Path, out: Path, keep: Path, models: ModelSet, sample: int, seed: int
+) -> dict[str, dict[str, Any]]:
     from elench.evaluate.calibrate_shipped import SHIPPED, make_shipped
 
     out.mkdir(exist_ok=True)
     keep.mkdir(exist_ok=True)
+    contents = {}
     for name in SHIPPED:
-        content = make_shipped(name, data, keep, models, sample, seed)
+        content = contents[name] = make_shipped(name, data, keep, models, sample, seed)
         (out / f"{name}.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         show(content, name)
-        for file, tries in content["elsewhere"].items():
-            for found in tries:
-                single, peer = (f"{one[1]:.3f} {one[0]}" if one else "–" for one in map(found.get, BESIDE))
-                limits = " to ".join(f"{x:.2f}" for x in found["ci95"])
-                what = f"{file} {found['rated']} by {found['predicted_by']}"
-                click.echo(
-                    f"  {what}: r = {found['r']:.3f} ({limits}, n = {found['n']}); best single {single}; peer {peer}"
-                )
+        show_elsewhere(content)
+    return contents
+
+
+def show_elsewhere(content: dict[str, Any]) -> None:
+    """Print how a shipped profile does on files left out, and how its first file does with few ratings."""
+    for file, tries in content["elsewhere"].items():
+        for found in tries:
+            single, peer = (f"{one[1]:.3f} {one[0]}" if one else "–" for one in map(found.get, BESIDE))
+            limits = " to ".join(f"{x:.2f}" for x in found["ci95"])
+            what = f"{file} {found['dimension']}"
+            click.echo(
+                f"  {what}: r = {found['r']:.3f} ({limits}, n = {found['n']}); best single {single}; peer {peer}"
+            )
+    first = content["first_file"]
+    for name, r in first["r"].items():
+        few = first["r_few"][name]
+        click.echo(
+            f"  {first['file']} {name}: r = {r:.3f}; with {first['few']} ratings {'–' if few is None else f'{few:.3f}'}"
+        )
+    for file, tries in first["alone"].items():
+        for found in tries:
+            click.echo(f"  learned from {first['file']} alone, {file} {found['dimension']}: r = {found['r']:.3f}")
 
 
 BESIDE = ("best_single", "best_peer")
@@ -105,11 +145,22 @@ def show(content: dict[str, Any], name: str) -> None:
                 f"+{number(more['gain'])}" if more else "–",
             )
         )
+    made_of = [
+        (dimension, ", ".join(f"{spec} {weight:+.2f}" for spec, weight in list(found["full"]["weights"].items())[:5]),
+         ", ".join(f"{point['ratings']}: {number(point['r'])}" for point in found["curve"]) or "–")
+        for dimension, found in content["dimensions"].items()
+    ]  # fmt: skip
     data = content["data"]
     title = f"{name}: {data['records']} records, {data['groups']} groups of {data['file']}"
     notes = ["r: Pearson on groups not trained on (5 folds), 95 % bootstrap interval over groups", *content["notes"]]
-    grid = Grid(title, header, tuple(rows), "lrrl")
-    click.echo(render([grid], notes, "text", table_width()), nl=False)
+    if content.get("prior"):
+        notes.append(f"few ratings lean on the profile {content['prior'][:12]} (--prior none: on nothing)")
+    notes.append("weight: change of the predicted rating when the metric rises by one standard deviation")
+    grids = [
+        Grid(title, header, tuple(rows), "lrrl"),
+        Grid("", ("dimension", "what carries it, with weights", "ratings: r"), tuple(made_of), "lll"),
+    ]
+    click.echo(render(grids, notes, "text", table_width()), nl=False)
 
 
 def _ms(value: float | None) -> str:

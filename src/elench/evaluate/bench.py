@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 FORMAT = "elench bench 1"
 FORMS = ("qrelscore[form=code]", "qascore[form=code]", "questeval[form=code]", "qsts[form=code]")
 """Further forms of metrics, beside the defaults."""
+COSTS = {"parser": 2, "vectors": 2, "reader": 3, "support": 4, "causal": 5, "masked": 6, "asker": 9}
+"""Models by the time they take; others: 1. Cheap metrics are run first."""
 LEFT_OUT = frozenset(("judge", "baselines"))
 """Metrics that say nothing without a choice of model: name them with -m."""
 
@@ -48,29 +50,51 @@ class Bench:
     say: Callable[[str], None] = lambda line: None
 
 
+@dataclass(frozen=True)
+class Task:
+    """One metric on one file."""
+
+    table: Judgements
+    about: dict[str, Any]
+    metric: Metric
+    signature: str
+
+    @property
+    def cost(self) -> int:
+        """How dear the dearest model of the metric is."""
+        return max((COSTS.get(role, 1) for role in self.metric.roles), default=0)
+
+    def measured_in(self, entries: Sequence[dict[str, Any]]) -> bool:
+        own = (self.about["sha256"], str(self.metric), self.signature, len(self.table.records))
+        return any((e["sha256"], e["metric"], e["signature"], e["records"]) == own for e in entries)
+
+
 def run(bench: Bench) -> dict[str, Any]:
-    """Measure what is not measured yet; the file is rewritten after each metric, so that it can go on later."""
+    """Measure what is not measured yet, cheap metrics on all files first; the file is rewritten after each metric, so
+    that it can go on later."""
     started = time.monotonic()
     content = _read(bench.out)
     content |= {"format": FORMAT, "elench": version("elench"), "sample": bench.sample, "budget_minutes": bench.budget}
-    skipped: list[str] = []
+    tasks: list[Task] = []
     for path in _files(bench.data):
         table = sampled(load(path), bench.sample, bench.seed)
         about = {"file": path.stem, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "judge": judged(table)}
-        known = {(e["sha256"], e["metric"], e["signature"], e["records"]) for e in content["entries"]}
-        for metric, signature in _to_run(bench, about["judge"], table):
-            if (about["sha256"], str(metric), signature, len(table.records)) in known:
-                continue
-            if bench.budget and time.monotonic() - started > 60 * bench.budget:
-                skipped.append(f"{path.stem} {metric}")
-                continue
-            bench.say(f"{path.stem}: {metric}, {len(table.records)} records")
-            found = _measure(bench, table, metric, signature, about)
-            old = [e for e in content["entries"] if (e["file"], e["metric"]) != (path.stem, str(metric))]
-            content["entries"] = [*old, *found]
-            _write(bench.out, content)
-        if not any(e["file"] == path.stem and e["kind"] == "peer" for e in content["entries"]):
-            content["entries"] += _peers(table, about)
+        tasks += [Task(table, about, metric, said) for metric, said in _to_run(bench, about["judge"], table)]
+        peers = [e for e in content["entries"] if e["file"] == path.stem and e["kind"] == "peer"]
+        if not peers or peers[0]["records"] != len(table.records):
+            content["entries"] = [e for e in content["entries"] if e not in peers] + _peers(table, about)
+    skipped: list[str] = []
+    for task in sorted(tasks, key=lambda task: task.cost):
+        if task.measured_in(content["entries"]):
+            continue
+        spec, file = str(task.metric), task.about["file"]
+        if bench.budget and time.monotonic() - started > 60 * bench.budget:
+            skipped.append(f"{file} {spec}")
+            continue
+        bench.say(f"{file}: {spec}, {len(task.table.records)} records")
+        found = _measure(bench, task)
+        content["entries"] = [e for e in content["entries"] if (e["file"], e["metric"]) != (file, spec)] + found
+        _write(bench.out, content)
     content["not_run"] = skipped
     _write(bench.out, content)
     return content
@@ -100,7 +124,7 @@ def sampled(table: Judgements, most: int, seed: int = 0) -> Judgements:
 
 
 def _to_run(bench: Bench, judge: str, table: Judgements) -> list[tuple[Metric, str]]:
-    """The metrics that apply to a file and whose models are here, the cheap ones first, with their signatures."""
+    """The metrics that apply to a file and whose models are here, with their signatures."""
     from elench.metrics import all_metrics, metric, split_specs
     from elench.metrics.profile import SHIPPED
 
@@ -118,22 +142,21 @@ def _to_run(bench: Bench, judge: str, table: Judgements) -> list[tuple[Metric, s
             found.append((one, bench.session.signature(one)))
         except (MissingModel, MissingExtra) as problem:
             bench.say(f"{spec}: left out, {problem}")
-    return sorted(found, key=lambda pair: len(pair[0].roles))
+    return found
 
 
-def _measure(
-    bench: Bench, table: Judgements, metric: Metric, signature: str, about: dict[str, Any]
-) -> list[dict[str, Any]]:
+def _measure(bench: Bench, task: Task) -> list[dict[str, Any]]:
     """One entry per human dimension."""
     import elench
 
+    table, metric = task.table, task.metric
     started = time.perf_counter()
     result = elench.score(table.records, [metric], models=bench.session.models, cache=bool(bench.session.cache))
     seconds = (time.perf_counter() - started) / len(table.records)
     column = np.array([np.nan if v is None else v for v in result.values(str(metric))], dtype=np.float64)
     one = replace(table, metrics=(str(metric),), scores=column[:, None], kinds={str(metric): "metric"})
-    own = {"kind": "metric", "signature": signature, "commit": _commit(), "seconds_per_record": seconds}
-    return [{**about, **entry, **own} for entry in _entries(one)]
+    own = {"kind": "metric", "signature": task.signature, "commit": _commit(), "seconds_per_record": seconds}
+    return [{**task.about, **entry, **own} for entry in _entries(one)]
 
 
 def _peers(table: Judgements, about: dict[str, Any]) -> list[dict[str, Any]]:

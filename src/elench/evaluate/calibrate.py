@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elench.errors import UsageError
-from elench.evaluate.calibrate_fit import Belief, Fit, Scale, fit, unseen
+from elench.evaluate.calibrate_fit import Belief, Fit, Scale, fit, levelled, unseen
 from elench.evaluate.judgements import Judgements
 from elench.metrics.profile import FORMAT, ProfileFile, content_hash
 from elench.stats.correlation import coefficient, correlate
+from elench.stats.plan import codes
 
 if TYPE_CHECKING:
     from elench.models.base import ModelSet
@@ -25,9 +26,9 @@ Array = NDArray[np.float64]
 UNDIRECTED = frozenset(("length", "signal[of=copied]"))
 """Metrics of which neither more nor less is better in itself."""
 FEWEST_RATINGS, FEWEST_GROUPS = 20, 5
-SIZES = (25, 50, 100, 200, 400, 800, 1600)
+SIZES = (15, 25, 50, 100, 200, 400, 800)
 """Points of the learning curve, where there are that many ratings to train on."""
-REPEATS = 8
+REPEATS = 6
 """Draws of the ratings at each point of the learning curve."""
 NEAR_BEST = 0.95
 """The cheap variant keeps this share of the full mix's agreement."""
@@ -46,6 +47,20 @@ class Dimension:
     groups: list[str]
     columns: list[int]
     belief: Belief
+    blocks: NDArray[np.int64] | None = None
+    """The file of each row, where there are several; the first is home: its scale, level and spread count."""
+
+    @property
+    def home(self) -> NDArray[np.int64]:
+        """Rows of the first file."""
+        return np.arange(len(self.rows)) if self.blocks is None else np.flatnonzero(self.blocks == self.blocks[0])
+
+    def only(self, rows: NDArray[np.int64]) -> Dimension:
+        """Some rows of one file."""
+        groups = [self.groups[k] for k in rows]
+        return replace(
+            self, rows=self.rows[rows], scores=self.scores[rows], ratings=self.ratings[rows], groups=groups, blocks=None
+        )
 
 
 def calibrate(
@@ -56,19 +71,24 @@ def calibrate(
     source: Mapping[str, Any],
     prior: ProfileFile | None = None,
     seed: int = 0,
+    blocks: Sequence[str] = (),
+    chosen: Mapping[str, Sequence[str]] | None = None,
+    sizes: Sequence[int] = SIZES,
 ) -> dict[str, Any]:
     """The content of a profile file: one mix per human dimension of the table, with its evidence.
 
-    costs: milliseconds per record of each metric; {} where they were not measured."""
-    scale, belief = Scale.of(table.scores), believed(table.metrics, prior)
+    costs: milliseconds per record of each metric; {} where they were not measured. blocks: the file of each record,
+    where there are several. chosen: the only metrics that a dimension may be made of."""
+    belief, block = believed(table.metrics, prior), codes(blocks) if blocks else None
+    scale = Scale.of(table.scores, belief, block)
     dimensions: dict[str, Any] = {}
     notes = list(table.notes)
     for name in table.dimensions:
-        found = _dimension(table, name, belief)
+        found = _dimension(table, name, belief, block, (chosen or {}).get(name, table.metrics))
         if isinstance(found, str):
             notes.append(f"{name}: left out, {found}")
             continue
-        dimensions[name] = _calibrate_one(table, found, scale, costs, seed)
+        dimensions[name] = _calibrate_one(table, found, scale, costs, seed, sizes)
     if not dimensions:
         raise UsageError(f"{table.source}: nothing to calibrate on: {'; '.join(notes)}")
     used = dict.fromkeys(spec for d in dimensions.values() for v in ("full", "cheap") for spec in d[v]["weights"])
@@ -96,16 +116,24 @@ def believed(specs: Sequence[str], prior: ProfileFile | None = None) -> Belief:
     from elench.metrics import metric
 
     sense = np.array([0.0 if s in UNDIRECTED else 1.0 if metric(s).higher_is_better else -1.0 for s in specs])
-    mixes = [mix for (_, variant), mix in prior.mixes.items() if variant == "full"] if prior else []
-    weights = np.zeros((len(specs), len(mixes)))
-    for k, mix in enumerate(mixes):
-        for part in mix.parts:
-            if str(part.metric) in specs:
-                weights[list(specs).index(str(part.metric)), k] = part.weight / part.sd
-    return Belief(sense, weights)
+    taught = earlier_mixes(prior) if prior else []
+    weights = np.array([[mix.get(spec, 0.0) for mix in taught] for spec in specs]).reshape(len(specs), len(taught))
+    known = {} if prior is None else {spec: about["sd"] for spec, about in prior.content["metrics"].items()}
+    usual = np.array([known.get(spec, 0.0) for spec in specs])
+    return Belief(sense, weights, usual, single=not weights.any())
 
 
-def _dimension(table: Judgements, name: str, belief: Belief) -> Dimension | str:
+def earlier_mixes(prior: ProfileFile) -> list[dict[str, float]]:
+    """Weights on z scores: of each file and dimension a shipped profile learned from, else of its dimensions."""
+    if "taught" in prior.content:
+        return [one["weights"] for one in prior.content["taught"]]
+    full = [mix for (_, variant), mix in prior.mixes.items() if variant == "full"]
+    return [{str(part.metric): part.weight for part in mix.parts} for mix in full]
+
+
+def _dimension(
+    table: Judgements, name: str, belief: Belief, blocks: NDArray[np.int64] | None, specs: Sequence[str]
+) -> Dimension | str:
     """The rated rows of a dimension, or why they cannot be calibrated on."""
     ratings = table.human[:, table.dimensions.index(name)]
     rows = np.flatnonzero(np.isfinite(ratings))
@@ -117,25 +145,51 @@ def _dimension(table: Judgements, name: str, belief: Belief) -> Dimension | str:
     if np.ptp(ratings[rows]) == 0:
         return "people gave every record the same rating"
     scores = table.scores[rows]
-    seen = np.isfinite(scores)
-    spread = np.where(seen, scores, 0.0).std(axis=0, where=seen)
-    columns = [k for k in range(len(table.metrics)) if seen[:, k].mean() >= 0.5 and spread[k] > 0]
+    enough = np.isfinite(scores).mean(axis=0) >= (0.5 if blocks is None else 0.0)
+    varies = enough & np.isfinite(Scale.of(scores).sd)
+    columns = [k for k, spec in enumerate(table.metrics) if spec in specs and varies[k]]
     if not columns:
         return "no metric has varying values for half of the rated records"
-    return Dimension(name, rows, scores[:, columns], ratings[rows], groups, columns, belief.of(columns))
+    block = None if blocks is None else blocks[rows]
+    return Dimension(name, rows, scores[:, columns], ratings[rows], groups, columns, belief.of(columns), block)
 
 
-def _calibrate_one(table: Judgements, one: Dimension, scale: Scale, costs: Mapping[str, float], seed: int) -> Any:
+def quick(
+    table: Judgements, judge: str, *, blocks: Sequence[str] = (), chosen: Mapping[str, Sequence[str]] | None = None,
+    seed: int = 0, strength: float = 0.0,
+) -> dict[str, Any]:  # fmt: skip
+    """A profile without its evidence: enough to try it on other data, or to lean on it."""
+    belief, block = replace(believed(table.metrics), strength=strength), codes(blocks) if blocks else None
+    scale = Scale.of(table.scores, belief, block)
+    dimensions: dict[str, Any] = {}
+    for name in table.dimensions:
+        one = _dimension(table, name, belief, block, (chosen or {}).get(name, table.metrics))
+        if isinstance(one, str):
+            continue
+        own = Scale(scale.mean[one.columns], scale.sd[one.columns])
+        found = fit(one.scores, one.ratings, one.groups, one.belief, seed, own, one.blocks)
+        weights = {table.metrics[k]: float(w) for k, w in zip(one.columns, found.weights, strict=True) if w}
+        mix = {"weights": weights, "error95": 0.0}
+        scale_of_ratings = [float(one.ratings.min()), float(one.ratings.max())]
+        dimensions[name] = {"base": found.base, "scale": scale_of_ratings, "full": mix, "cheap": mix}
+    metrics = {m: {"mean": float(scale.mean[k]), "sd": float(scale.sd[k])} for k, m in enumerate(table.metrics)}
+    return {"judge": judge, "sha256": "", "metrics": metrics, "dimensions": dimensions}
+
+
+def _calibrate_one(
+    table: Judgements, one: Dimension, scale: Scale, costs: Mapping[str, float], seed: int, sizes: Sequence[int]
+) -> Any:
     specs = [table.metrics[k] for k in one.columns]
     own_scale = Scale(scale.mean[one.columns], scale.sd[one.columns])
-    found = fit(one.scores, one.ratings, one.groups, one.belief, seed, own_scale)
-    outside = unseen(one.scores, one.ratings, one.groups, one.belief, seed)
+    found = fit(one.scores, one.ratings, one.groups, one.belief, seed, own_scale, one.blocks)
+    outside = unseen(one.scores, one.ratings, one.groups, one.belief, seed, blocks=one.blocks)
     full = _variant(table, one, specs, found, outside.mix, costs, seed)
-    curve = learning_curve(one, seed)
+    home = one.only(one.home)
+    curve = learning_curve(home, seed, sizes)
     return {
         "n": len(one.rows),
         "groups": len(set(one.groups)),
-        "scale": [float(one.ratings.min()), float(one.ratings.max())],
+        "scale": [float(home.ratings.min()), float(home.ratings.max())],
         "base": found.base,
         "penalty_strength": found.strength,
         "full": full,
@@ -143,10 +197,10 @@ def _calibrate_one(table: Judgements, one: Dimension, scale: Scale, costs: Mappi
             "metric": specs[found.single],
             **agreement(table, one, outside.single, seed),
         },
-        "cheap": _cheap(table, one, specs, full, costs, seed),
-        "noise": noise(one.ratings - outside.mix, one.groups, [table.systems[k] or "" for k in one.rows]),
+        "cheap": _cheap(table, one, scale, full, costs, seed),
+        "noise": noise(home.ratings - outside.mix[one.home], home.groups, [table.systems[k] or "" for k in home.rows]),
         "curve": curve,
-        "more_ratings": more_ratings(curve, len(one.rows)),
+        "more_ratings": more_ratings(curve, len(home.rows)),
     }
 
 
@@ -157,7 +211,7 @@ def _variant(
     weights = {spec: float(w) for spec, w in zip(specs, found.weights, strict=True) if w}
     return {
         **agreement(table, one, outside, seed),
-        "error95": float(np.quantile(np.abs(one.ratings - outside), 0.95)),
+        "error95": float(np.quantile(np.abs(one.ratings - outside)[one.home], 0.95)),
         "ms": _cost(weights, costs),
         "weights": dict(sorted(weights.items(), key=lambda item: -abs(item[1]))),
     }
@@ -169,10 +223,10 @@ def _cost(specs: Mapping[str, float] | Sequence[str], costs: Mapping[str, float]
 
 
 def _cheap(
-    table: Judgements, one: Dimension, specs: Sequence[str], full: Mapping[str, Any], costs: Mapping[str, float],
-    seed: int,
-) -> Any:  # fmt: skip
+    table: Judgements, one: Dimension, scale: Scale, full: Mapping[str, Any], costs: Mapping[str, float], seed: int
+) -> Any:
     """The mix of the cheapest metrics whose agreement on unseen groups comes within 95 % of the full mix's."""
+    specs = [table.metrics[k] for k in one.columns]
     for limit in COST_STEPS if costs else ():
         keep = [k for k, spec in enumerate(specs) if costs.get(spec, np.inf) <= limit]
         if not keep or len(keep) == len(specs):
@@ -180,16 +234,19 @@ def _cheap(
         part = replace(
             one, scores=one.scores[:, keep], columns=[one.columns[k] for k in keep], belief=one.belief.of(keep)
         )
-        outside = unseen(part.scores, part.ratings, part.groups, part.belief, seed).mix
+        outside = unseen(part.scores, part.ratings, part.groups, part.belief, seed, blocks=part.blocks).mix
         if (agreement(table, part, outside, seed)["r"] or 0.0) >= NEAR_BEST * (full["r"] or 0.0):
-            scale = Scale.of(table.scores[:, part.columns])
-            found = fit(part.scores, part.ratings, part.groups, part.belief, seed, scale)
+            own = Scale(scale.mean[part.columns], scale.sd[part.columns])
+            found = fit(part.scores, part.ratings, part.groups, part.belief, seed, own, part.blocks)
             return _variant(table, part, [specs[k] for k in keep], found, outside, costs, seed)
     return dict(full)
 
 
 def agreement(table: Judgements, one: Dimension, predicted: Array, seed: int, draws: int = 500) -> dict[str, Any]:
-    """Pearson's r of predictions and ratings, with a bootstrap interval over groups."""
+    """Pearson's r of predictions and ratings, with a bootstrap interval over groups; of several files, their mean r."""
+    ratings = one.ratings
+    if one.blocks is not None:
+        predicted, ratings = (levelled(side[:, None], one.blocks)[:, 0] for side in (predicted, ratings))
     lined_up = replace(
         table,
         records=[table.records[k] for k in one.rows],
@@ -197,7 +254,7 @@ def agreement(table: Judgements, one: Dimension, predicted: Array, seed: int, dr
         kinds={},
         scores=predicted[:, None],
         dimensions=(one.name,),
-        human=one.ratings[:, None],
+        human=ratings[:, None],
     )
     found = correlate(lined_up, draws=draws, seed=seed, coefficients=("pearson",))
     value, low, high = (float(side["pearson"][0, 0]) for side in (found.values, found.low, found.high))
@@ -205,11 +262,11 @@ def agreement(table: Judgements, one: Dimension, predicted: Array, seed: int, dr
     return {"r": numbers[0], "ci95": numbers[1:], "n": len(one.rows)}
 
 
-def learning_curve(one: Dimension, seed: int) -> list[dict[str, float]]:
+def learning_curve(one: Dimension, seed: int, sizes: Sequence[int] = SIZES) -> list[dict[str, float]]:
     """Agreement on unseen groups after training on a number of ratings: mean and spread over random draws of them."""
     most = int(len(one.rows) * 0.8)
     points = []
-    for size in (s for s in SIZES if s <= most):
+    for size in (s for s in sizes if s <= most):
         found = [
             coefficient(unseen(one.scores, one.ratings, one.groups, one.belief, seed + k, size).mix, one.ratings).value
             or 0.0

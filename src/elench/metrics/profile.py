@@ -90,6 +90,12 @@ def read_profile(name: str) -> ProfileFile:
     return _read(path, status.st_mtime_ns, status.st_size)
 
 
+def read_shipped(judge: str) -> ProfileFile | None:
+    """The profile for what is judged that comes with elench."""
+    found = (read_profile(str(path)) for path in sorted(SHIPPED.glob("*.json")))
+    return next((profile for profile in found if profile.judge == judge), None)
+
+
 @lru_cache(maxsize=32)
 def _read(path: Path, changed: int, size: int) -> ProfileFile:
     try:
@@ -100,6 +106,11 @@ def _read(path: Path, changed: int, size: int) -> ProfileFile:
         raise UsageError(f"{path}: not a profile of `elench calibrate` (format: elench profile {FORMAT})")
     if content.get("sha256") != content_hash(content):
         raise UsageError(f"{path}: its content does not match its sha256; run `elench calibrate` again")
+    return parsed(content)
+
+
+def parsed(content: Mapping[str, Any]) -> ProfileFile:
+    """The content of a profile, ready to use."""
     mixes: dict[tuple[str, str], Mix] = {}
     for dimension, found in content["dimensions"].items():
         for variant in ("full", "cheap"):
