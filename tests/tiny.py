@@ -1,6 +1,6 @@
 """Tiny checkpoints with random weights, so that every role can be tested without a download.
 
-folder = tiny("bert")      # also roberta, roberta-mlm, bert-mlm, gpt2, llama, t5, bart
+folder = tiny("bert")      # also roberta, roberta-mlm, bert-mlm, xlnet, gpt2, llama, t5, bart
 model = ModelSet({"encoder": str(folder)})["encoder"]
 """
 
@@ -78,15 +78,21 @@ def _bytes(roberta: bool) -> Any:
     )
 
 
-def _unigram() -> Any:
+def _unigram(xlnet: bool = False) -> Any:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
-    table = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", -20.0), ("▁", -3.0)]
-    table += [(f"▁{w}", -4.0) for w in WORDS] + [(chr(c), -9.0) for c in range(33, 127)]
+    table = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", -20.0), ("▁", -3.0), ("<sep>", 0.0), ("<cls>", 0.0)]
+    table = [*(table if xlnet else table[:4]), *((f"▁{w}", -4.0) for w in WORDS)]
+    table += [(chr(c), -9.0) for c in range(33, 127)]
     inner = Tokenizer(models.Unigram(table, unk_id=2))
     inner.pre_tokenizer = pre_tokenizers.Metaspace()
     inner.decoder = decoders.Metaspace()
+    if xlnet:  # special tokens come last, and batches are padded on the left
+        ends = {"single": "$A <sep> <cls>:2", "pair": "$A <sep> $B:1 <sep>:1 <cls>:2"}
+        inner.post_processor = processors.TemplateProcessing(**ends, special_tokens=[("<sep>", 4), ("<cls>", 5)])
+        names = {f"{name}_token": f"<{name}>" for name in ("unk", "sep", "cls", "pad")}
+        return PreTrainedTokenizerFast(tokenizer_object=inner, padding_side="left", **names)
     inner.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
     return PreTrainedTokenizerFast(tokenizer_object=inner, eos_token="</s>", unk_token="<unk>", pad_token="<pad>")
 
@@ -103,6 +109,9 @@ def _model(kind: str, size: int) -> Any:
         ids = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "type_vocab_size": 1}
         config = t.RobertaConfig(**{**plain, **ids, "max_position_embeddings": 130})
         return t.RobertaForMaskedLM(config) if kind.endswith("mlm") else t.RobertaModel(config)
+    if kind == "xlnet":
+        shape = {"d_model": 32, "n_layer": 3, "n_head": 4, "d_inner": 48, "initializer_range": 0.3}
+        return t.XLNetModel(t.XLNetConfig(vocab_size=size, **shape))
     if kind == "gpt2":
         ends = {"bos_token_id": 0, "eos_token_id": 0}
         return t.GPT2LMHeadModel(t.GPT2Config(vocab_size=size, n_positions=128, n_embd=32, n_layer=3, n_head=4, **ends))
@@ -130,8 +139,8 @@ def tiny(kind: str, seed: int = 0) -> Path:
     tokenizer = (
         _wordpiece()
         if kind.startswith("bert")
-        else _unigram()
-        if kind == "t5"
+        else _unigram(kind == "xlnet")
+        if kind in ("t5", "xlnet")
         else _bytes(kind.startswith(("roberta", "bart")))
     )
     torch.manual_seed(seed)

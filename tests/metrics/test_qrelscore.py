@@ -203,3 +203,28 @@ def test_unrelated_pairs_are_those_with_a_bleu_1_of_at_most_a_twentieth():
     assert bleu1("the old city", "the king in the old city") == pytest.approx(0.36788, abs=1e-4)
     assert bleu1("who wrote it", "jane austen in the city") == 0.0
     assert bleu1("the the the", "the king") == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("kind", ["roberta", "xlnet"])
+def test_other_backbones_have_their_own_frame_around_the_pair(kind):
+    """Figure 8: XLNet puts its special tokens last. Equations 2–4 worked out on the tokenizer's own pair."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(tiny(kind))
+    model = AutoModel.from_pretrained(tiny(kind), attn_implementation="eager").eval()
+    questions = {"1": "who wrote the old book ?", "2": "when ?"}
+    records = [{"id": name, "question": q, "context": CONTEXT} for name, q in questions.items()]
+    fast = elench.score(records, "qrel-lrm", models=ModelSet({"encoder": str(tiny(kind))}), cache=False)
+    for name, question in questions.items():
+        coded = tokenizer(question, CONTEXT, return_tensors="pt")
+        own = [i for i, side in enumerate(coded.sequence_ids(0)) if side == 0]
+        other = [i for i, side in enumerate(coded.sequence_ids(0)) if side == 1]
+        with torch.inference_mode():
+            out = model(**coded, output_hidden_states=True, output_attentions=True)
+        layers = []
+        for attention, states in zip(out.attentions, out.hidden_states[1:], strict=True):
+            weights = attention[0].amax(0)[own][:, other]
+            alike = torch.nn.functional.cosine_similarity(states[0][own][:, None], states[0][other][None], dim=-1)
+            layers.append((weights / weights.amax(1, keepdim=True) * alike).amax(1).mean())
+        assert fast["qrel-lrm", name] == pytest.approx(float(torch.stack(layers).mean()), abs=1e-5)
