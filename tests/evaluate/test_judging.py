@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from elench.cli import cli
 from elench.errors import UsageError
-from elench.evaluate.judging import predicted_mean
+from elench.evaluate.predicted import predicted_mean
 from tests.evaluate.rated import rated_records, write
 
 

@@ -14,8 +14,8 @@ transformers = pytest.importorskip("transformers")
 from elench.errors import UsageError  # noqa: E402
 from elench.models import reader as module  # noqa: E402
 from elench.models.base import ModelChoice, load_model  # noqa: E402
+from elench.models.long_texts import split, worth_reading  # noqa: E402
 from elench.models.reader import SpanReader, decode  # noqa: E402
-from elench.models.windows import split, worth_reading  # noqa: E402
 from elench.requests import Read  # noqa: E402
 from tests.train.tiny import OTHER, STORY, tiny_bert  # noqa: E402
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from elench.cli.replicate import command
 from elench.errors import UsageError
 from elench.evaluate.replicate.compute import PAPERS, Line, Table, replicate
-from elench.evaluate.replicate.scores import Source
+from elench.evaluate.replicate.sources import Source
 from elench.show.replication_tables import show
 
 DATA = Path(os.environ.get("ELENCH_DATA", Path(__file__).parents[2] / ".." / "shared" / "data"))

@@ -15,7 +15,7 @@ from elench.stats.signed_rank import signed_rank
 from elench.study.analyse.quality import judge_raters
 from elench.study.analyse.ranking import Options, analyse_sittings
 from elench.study.analyse.replication import correlate
-from elench.study.analyse.report import as_html, as_json, as_text
+from elench.study.analyse.result_page import as_html, as_json, as_text
 from elench.study.analyse.scores import judgements
 from elench.study.analyse.sittings import Sitting
 from elench.study.folder import Study

@@ -79,7 +79,7 @@ def _one(result: Result) -> Grid:
 
 def _systems(result: Result, name: str) -> Grid:
     """A file: the mean of each system and dimension, with the interval of the mean human rating."""
-    from elench.evaluate.judging import predicted_mean
+    from elench.evaluate.predicted import predicted_mean
     from elench.grid import Grid
     from elench.metrics.profile import read_profile
 

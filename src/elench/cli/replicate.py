@@ -29,7 +29,7 @@ def command(
     """The tables of PAPER that the data at hand can support; says plainly what cannot be replicated and why."""
 
     from elench.evaluate.replicate.compute import replicate
-    from elench.evaluate.replicate.scores import Source, data_folder
+    from elench.evaluate.replicate.sources import Source, data_folder
     from elench.show.replication_tables import show
 
     source = Source(

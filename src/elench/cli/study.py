@@ -73,8 +73,8 @@ def new(
     from elench.study.design.checks import check_kinds, warnings
     from elench.study.design.choose import choose_records
     from elench.study.design.compose import add_references, compose, find_human
+    from elench.study.design.overview import plan_text
     from elench.study.design.protocol_file import load_protocol
-    from elench.study.design.summary import plan_text
     from elench.study.folder import write_study
 
     rules = load_protocol(protocol)
@@ -162,7 +162,7 @@ def status(folder: Path, db: str | None) -> None:
     """Progress, cost to completion, chance of a decision, raters."""
     store = _open(folder, db)
     from elench.study.collect.progress import progress
-    from elench.study.design.summary import progress_text
+    from elench.study.design.overview import progress_text
 
     click.echo(progress_text(progress(store)))
 
@@ -266,7 +266,7 @@ def analyse(
         raise UsageError("--difference must be above 0")
     store = _open(folder, db)
     from elench.study.analyse.ranking import Options, analyse_study
-    from elench.study.analyse.report import as_html, as_json, as_text
+    from elench.study.analyse.result_page import as_html, as_json, as_text
 
     other = _open(against, against_db) if against else None
     options = Options(unfiltered, difference, power, draws, seed, scores, metric)

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from elench.engine.progress import Progress
+from elench.engine.progress_bar import Progress
 from elench.engine.session import Session, check_metrics
 from elench.errors import UsageError
 from elench.metrics.base import Metric

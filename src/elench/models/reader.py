@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from elench.models.base import Identity, Model, ModelChoice
 from elench.models.checkpoints import checkpoint_identity, find, is_text_to_text
+from elench.models.long_texts import Windows, split, worth_reading
 from elench.models.packing import pack
 from elench.models.shipped import CALIBRATED, WEIGHTS, shipped_config, shipped_identity
 from elench.models.tokens import Tokens, padded
 from elench.models.transformer import load_stored, load_transformer, token_budget
-from elench.models.windows import Windows, split, worth_reading
 from elench.requests import Floats, Read, Reading, Span
 
 ALIKE = {c: f"[{same}]" for same in ("'’‘`´", '"“”„', "\\-‐‑–—") for c in same.replace("\\", "")}

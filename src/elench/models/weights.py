@@ -18,9 +18,9 @@ from typing import Any, ClassVar
 from elench.errors import MissingModel
 from elench.models.base import Identity, Model, ModelChoice
 from elench.models.checkpoints import checkpoint_identity, find, remembered_hash
+from elench.models.long_texts import COMMON
 from elench.models.shipped import SHIPPED
 from elench.models.transformer import Loaded, load_transformer
-from elench.models.windows import COMMON
 from elench.text.passages import passage_of, passages, sentences
 
 FILE = "weights.json"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from elench.errors import UsageError
 from elench.evaluate.auc import Area, areas
 from elench.evaluate.replicate.results import Line, Table
-from elench.evaluate.replicate.scores import Source
+from elench.evaluate.replicate.sources import Source
 from elench.metrics import higher_is_better
 from elench.records.record import Record
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from elench.evaluate.judgements import Judgements, from_records
 from elench.evaluate.replicate.results import Line, Table, number
-from elench.evaluate.replicate.scores import Source
+from elench.evaluate.replicate.sources import Source
 from elench.evaluate.sanity_baselines import with_baselines
 from elench.records.record import Record
 from elench.stats.agreement import rank_pair_accuracy

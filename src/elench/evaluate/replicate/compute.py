@@ -11,7 +11,7 @@ from typing import Any
 from elench.errors import UsageError
 from elench.evaluate.replicate import adversarial, agreement, values
 from elench.evaluate.replicate.results import OURS, PROGRAM, Line, Replication, Table, fold, with_form
-from elench.evaluate.replicate.scores import Source
+from elench.evaluate.replicate.sources import Source
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from elench.errors import UsageError
 from elench.evaluate.replicate.results import OURS, PROGRAM, Line, Table, number, with_form
-from elench.evaluate.replicate.scores import Source
+from elench.evaluate.replicate.sources import Source
 from elench.metrics import metric
 from elench.records.record import Record
 from elench.stats.agreement import wilson
