@@ -10,10 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from elench.cli import cli
-from elench.errors import UsageError
 from elench.evaluate.compare import compare
 from elench.evaluate.design_check import check_meta
-from elench.evaluate.worth import _slope
+from elench.stats.preference import agreement
 from tests.evaluate.made import table
 
 WORDS = "the old boat lay near a red lamp and seven small birds sang about rain all night long".split()  # noqa: SIM905
@@ -56,13 +55,43 @@ def test_a_larger_difference_buys_more_agreement() -> None:
         for gap in (0.02, 0.3)
     )
     assert 0.5 <= small["agree"] < large["agree"] <= 1 and large["agree"] > 0.9
-    assert small["low"] <= small["agree"] <= small["high"] and small["pairs"] == 28
+    assert small["low"] <= small["agree"] <= small["high"] and small["systems"] == 8
 
 
-def test_the_logistic_slope_is_the_maximum_of_the_likelihood() -> None:
-    """P(agree) = 1 / (1 + e^(-2 x)) with the expected shares as outcomes has its maximum at 2."""
-    x = np.linspace(0, 3, 50)
-    assert _slope(x, 1 / (1 + np.exp(-2 * x))) == pytest.approx(2, abs=0.02)
+def rated_systems(rng, systems: int, items: int):
+    """Scores and ratings of systems that differ, with noise of their own on every item."""
+    quality, hard = 0.3 * rng.normal(size=systems), rng.normal(size=(items, 1))
+    people = quality + hard + rng.normal(size=(items, systems))
+    return people + 2 * rng.normal(size=people.shape), people
+
+
+def test_the_share_of_people_who_agree_is_that_of_new_pairs_of_systems() -> None:
+    """Against 4,000 pairs of new systems on 60 items; their share at leads near .3 is what the interval must cover."""
+    rng = np.random.default_rng(0)
+    agree = []
+    for _ in range(4000):
+        score, people = rated_systems(rng, 2, 60)
+        lead = (score[:, 0] - score[:, 1]).mean()
+        if 0.2 < abs(lead) < 0.4:
+            agree.append(lead * (people[:, 0] - people[:, 1]).mean() > 0)
+    truth = np.mean(agree)
+    found = []
+    for _ in range(60):
+        score, people = rated_systems(rng, 12, 60)
+        item, system = (place.ravel() for place in np.indices(score.shape))
+        found += agreement(score.ravel(), people.ravel(), item, system, item, np.array([0.3]), 60)
+    assert np.mean([one.value for one in found]) == pytest.approx(truth, abs=0.03)
+    assert np.mean([one.low <= truth <= one.high for one in found]) >= 0.85  # 95 % - 3.5 standard errors of 60 runs
+
+
+def test_two_rated_systems_say_nothing_and_four_give_no_interval() -> None:
+    rng = np.random.default_rng(1)
+    for systems in (2, 4):
+        score, people = rated_systems(rng, systems, 30)
+        item, system = (place.ravel() for place in np.indices(score.shape))
+        one = agreement(score.ravel(), people.ravel(), item, system, item, np.array([0.3]), 30)[0]
+        assert one.low is None and one.reason and f"only {systems} rated systems" in one.reason
+        assert (one.value is None) == (systems == 2)
 
 
 def test_ratings_are_saved_where_both_systems_are_partly_rated() -> None:
@@ -75,11 +104,9 @@ def test_ratings_are_saved_where_both_systems_are_partly_rated() -> None:
     assert powered["rated"] == 40 and powered["saved"] >= 5 and powered["low"] < powered["difference"] < powered["high"]
 
 
-def test_rated_records_without_shared_items_are_refused(tmp_path: Path) -> None:
-    rows = answers({"a": 0.7, "b": 0.5}, 4, True)
-    with pytest.raises(UsageError, match="rated on the same 10 items"):
-        compare(rows, "f1", draws=200, rated=rows)
+def test_the_command_says_why_there_is_no_share(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in answers({"a": 0.7, "b": 0.5}, 20, True)))
     done = CliRunner().invoke(cli, ["compare", str(path), "-m", "f1", "--rated", str(path), "--calibrate"])
     assert done.exit_code == 0 and "people agree" in done.output and "false alarms" in done.output, done.output
+    assert "only 2 rated" in done.output
