@@ -1,8 +1,8 @@
 """Do the tests and intervals that elench prints keep their promises? Simulations under a known truth.
 
-    python benchmarks/calibration.py [--minutes 15] [--runs 400] [--only TEXT]
+    python benchmarks/calibration.py [--minutes 15] [--runs 400] [--only TEXT] [--kind alarms|coverage]
 
-Clustered records, ties, system biases, 8 to 100 groups. Under a true null the share of p < .05 should be 5 ± 1.5 %; 95 %
+Clustered records, ties, gaps, system biases, 8 to 100 groups. Under a true null the share of p < .05 should be 5 ± 1.5 %; 95 %
 intervals should cover the truth in 95 ± 2.5 % of the runs. One line per claim with its number of runs; a line stops when
 its share of the time is used up. OUTSIDE: outside the band by more than two standard errors.
 """
@@ -17,12 +17,16 @@ from collections.abc import Callable
 import numpy as np
 
 from elench.evaluate.judgements import Judgements
+from elench.metrics.base import Score
 from elench.records.record import Record
+from elench.runs.summary import Outcome, Summary
 from elench.stats.agreement import alpha_interval
 from elench.stats.correlation import correlate
 from elench.stats.estimation import prediction_powered
 from elench.stats.mixed import mixed_model
+from elench.stats.preference import agreement
 from elench.stats.roc import area_and_influence, area_interval, equal_areas
+from elench.stats.significance import Design, bootstrap_difference, permutation_difference
 from elench.stats.totals import Totals, bootstrap_t, exchange_test
 
 Claim = Callable[[np.random.Generator, int], float]
@@ -50,6 +54,14 @@ def difference(groups: int, each: int, alike: float) -> Claim:
     return run
 
 
+def drawn_test(groups: int, each: int, alike: float) -> Claim:
+    def run(rng: np.random.Generator, k: int) -> float:
+        found = bootstrap_t(totals(rng, groups, each, alike), np.array([[1.0, -1.0]]), 400, k)[0]
+        return math.nan if found.p is None else float(found.p < 0.05)
+
+    return run
+
+
 def judged(
     rng: np.random.Generator, items: int, systems: int, bias: float, gaps: float = 0.0, fixed: bool = False
 ) -> Judgements:
@@ -58,10 +70,11 @@ def judged(
     n = items * systems
     drawn = np.random.default_rng(5) if fixed else rng
     item, system = np.repeat(rng.normal(size=items), systems), np.tile(drawn.normal(size=systems) * 0.5, items)
-    human = np.clip(np.round(3 + 0.8 * (item + system + rng.normal(size=n))), 1, 5)
+    quality = item + system + 0.8 * rng.normal(size=n)
+    human = np.clip(np.round(3 + 0.8 * (quality + 0.8 * rng.normal(size=n))), 1, 5)
     scores = np.stack(
         [
-            0.7 * (item + system) + np.tile(rng.normal(size=systems) * bias, items)
+            0.7 * quality + np.tile(rng.normal(size=systems) * bias, items)
             + np.repeat(rng.normal(size=items) * 0.5, systems) + rng.normal(size=n)
             for _ in range(2)
         ],
@@ -80,14 +93,80 @@ def letters(level: str, name: str, items: int, systems: int, bias: float, gaps: 
     return run
 
 
+def duel(by: str, name: str, items: int, systems: int) -> Claim:
+    """`meta --compare`: the permutation by groups, and the paired bootstrap."""
+
+    def run(rng: np.random.Generator, k: int) -> float:
+        table = judged(rng, items, systems, 0.0)
+        columns = table.human[:, 0], table.scores[:, 0], table.scores[:, 1]
+        design = Design("segment", table.items, table.systems)
+        test = permutation_difference if by == "permutation" else bootstrap_difference
+        return float((test(*columns, name, design=design, draws=200, seed=k).p or 0.0) < 0.05)
+
+    return run
+
+
 def coverage(level: str, name: str, items: int, systems: int) -> Claim:
-    big = [correlate(judged(np.random.default_rng(9000 + k), 600, systems, 0.0, fixed=True), level, draws=100, coefficients=(name,))
-           for k in range(4)]  # fmt: skip
+    big = [correlate(judged(np.random.default_rng(9000 + k), 400, systems, 0.0, fixed=True), level, draws=100, coefficients=(name,))
+           for k in range(8)]  # fmt: skip
     truth = float(np.mean([found.values[name][:, 0].mean() for found in big]))
 
     def run(rng: np.random.Generator, k: int) -> float:
         found = correlate(judged(rng, items, systems, 0.0, fixed=True), level, draws=200, seed=k, coefficients=(name,))
         return float(found.low[name][0, 0] <= truth <= found.high[name][0, 0])
+
+    return run
+
+
+def between_systems(items: int, systems: int) -> Claim:
+    """Pearson's r at system level, items and systems drawn anew."""
+    many = judged(np.random.default_rng(9000), items, 3000, 0.4)
+    means = [column.reshape(items, 3000).mean(axis=0) for column in (many.scores[:, 0], many.human[:, 0])]
+    truth = float(np.corrcoef(means)[0, 1])
+
+    def run(rng: np.random.Generator, k: int) -> float:
+        found = correlate(judged(rng, items, systems, 0.4), "system", draws=200, seed=k, coefficients=("pearson",))
+        return float(found.low["pearson"][0, 0] <= truth <= found.high["pearson"][0, 0])
+
+    return run
+
+
+def score_mean(groups: int, each: int, alike: float) -> Claim:
+    """The interval that `score` prints: uneven groups, scores in fifths."""
+    metric = "length"
+
+    def run(rng: np.random.Generator, k: int) -> float:
+        sizes = rng.integers(1, 2 * each, groups)
+        label = np.repeat(np.arange(groups), sizes)
+        values = alike**0.5 * rng.normal(size=groups)[label] + (1 - alike) ** 0.5 * rng.normal(size=len(label))
+        values = 50 + np.round(5 * values) / 5
+        summary = Summary([metric])
+        for place, (value, group) in enumerate(zip(values.tolist(), label.tolist(), strict=True)):
+            record = Record(str(place), group=str(group))
+            summary.add(Outcome(record.id, None, {metric: Score(value)}, {}, record))
+        low, high = summary.to_object()[metric]["ci95"]
+        return float(low <= 50 <= high)
+
+    return run
+
+
+def people_agree(systems: int, rated: int, items: int) -> Claim:
+    """`compare --rated`: P(people agree) at a lead of .3; the truth by simulating pairs of new systems."""
+
+    def differences(rng: np.random.Generator, count: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+        people = 0.3 * rng.normal(size=(1, count)) + rng.normal(size=(n, 1)) + rng.normal(size=(n, count))
+        return people + 2 * rng.normal(size=people.shape), np.round(2 * people) / 2
+
+    score, people = (values.mean(axis=0) for values in differences(np.random.default_rng(1), 40_000, items))
+    lead, liked = score[::2] - score[1::2], people[::2] - people[1::2]
+    near = np.abs(np.abs(lead) - 0.3) < 0.05
+    truth = float((np.sign(lead) == np.sign(liked))[near].mean())
+
+    def run(rng: np.random.Generator, k: int) -> float:
+        score, people = differences(rng, systems, rated)
+        item, system = (place.ravel() for place in np.indices(score.shape))
+        one = agreement(score.ravel(), people.ravel(), item, system, item, np.array([0.3]), items)[0]
+        return math.nan if one.low is None or one.high is None else float(one.low <= truth <= one.high)
 
     return run
 
@@ -152,12 +231,19 @@ CLAIMS: dict[str, dict[str, Callable[[], Claim]]] = {
     "alarms": {
         **{f"compare, exchange test, {g} groups × {e}, alike {a}": (lambda g=g, e=e, a=a: exchange(g, e, a))
            for g, e, a in ((8, 5, 0.5), (20, 5, 0.3), (20, 5, 0.6), (100, 3, 0.3))},
+        **{f"compare --test bootstrap, {g} groups × {e}, alike {a}": (lambda g=g, e=e, a=a: drawn_test(g, e, a))
+           for g, e, a in ((8, 5, 0.5), (20, 5, 0.6))},
+        "meta letters, r, segment, 8 × 5": lambda: letters("segment", "pearson", 8, 5, 0.0),
         "meta letters, r, segment, 40 × 5": lambda: letters("segment", "pearson", 40, 5, 0.0),
         "meta letters, r, segment, 40 × 5, 20 % gaps": lambda: letters("segment", "pearson", 40, 5, 0.0, 0.2),
         "meta letters, acc, group, 40 × 8": lambda: letters("group", "accuracy", 40, 8, 0.0),
         "meta letters, τb, group, 40 × 8": lambda: letters("group", "kendall-b", 40, 8, 0.0),
         "meta letters, r, system, 40 × 20 with biases": lambda: letters("system", "pearson", 40, 20, 0.4),
         "meta letters, τb, system, 40 × 20 with biases": lambda: letters("system", "kendall-b", 40, 20, 0.4),
+        "meta letters, acc, segment, 40 × 5": lambda: letters("segment", "accuracy", 40, 5, 0.0),
+        "meta letters, spa, system, 40 × 12 with biases": lambda: letters("system", "soft-accuracy", 40, 12, 0.4),
+        "meta --compare, permutation, r, 40 × 5": lambda: duel("permutation", "pearson", 40, 5),
+        "meta --compare, bootstrap, ρ, 40 × 5": lambda: duel("bootstrap", "spearman", 40, 5),
         "auc, paired test, 40 originals × 3": lambda: areas(40, 3, True),
         "study, mixed model, any of 6 pairs, 10 raters": lambda: mixed(10, 15),
         "study, mixed model, any of 6 pairs, 20 raters": lambda: mixed(20, 15),
@@ -165,6 +251,14 @@ CLAIMS: dict[str, dict[str, Callable[[], Claim]]] = {
     "coverage": {
         **{f"compare, difference, {g} groups × {e}, alike {a}": (lambda g=g, e=e, a=a: difference(g, e, a))
            for g, e, a in ((8, 5, 0.5), (20, 5, 0.3), (20, 5, 0.6), (100, 3, 0.3))},
+        **{f"score, mean, {g} groups × {e}, alike {a}": (lambda g=g, e=e, a=a: score_mean(g, e, a))
+           for g, e, a in ((8, 5, 0.5), (20, 5, 0.6), (100, 3, 0.3))},
+        "meta, r, segment, 8 × 5": lambda: coverage("segment", "pearson", 8, 5),
+        "meta, τb, segment, 60 × 5": lambda: coverage("segment", "kendall-b", 60, 5),
+        "meta, r, system, 40 × 20 with biases": lambda: between_systems(40, 20),
+        "compare --rated, people agree, 12 systems × 60": lambda: people_agree(12, 60, 60),
+        "compare --rated, people agree, 12 systems × 60, lead on 120": lambda: people_agree(12, 60, 120),
+        "powered mean, 20 of 20 groups × 5": lambda: powered(20, 5, 20),
         "meta, r, segment, 60 × 5": lambda: coverage("segment", "pearson", 60, 5),
         "meta, ρ, group, 60 × 8": lambda: coverage("group", "spearman", 60, 8),
         "meta, acc, group, 60 × 8": lambda: coverage("group", "accuracy", 60, 8),
@@ -182,9 +276,13 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=15)
     parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("--only", default="", help="only claims whose name holds this text")
+    parser.add_argument("--kind", choices=list(CLAIMS), help="only false alarms, or only coverage")
     given = parser.parse_args()
     chosen = [
-        (kind, name, make) for kind, claims in CLAIMS.items() for name, make in claims.items() if given.only in name
+        (kind, name, make)
+        for kind, claims in CLAIMS.items()
+        for name, make in claims.items()
+        if given.only in name and given.kind in (None, kind)
     ]
     share = given.minutes * 60 / max(1, len(chosen))
     for kind, name, make in chosen:

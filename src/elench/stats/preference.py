@@ -61,7 +61,8 @@ def agreement(
     without = []
     for s in range(count if count >= FEWEST_UNITS else 0):
         kept = system != s
-        own = _slope(values[kept], *(codes(a[kept].tolist()) for a in (item, system, group)), n)[0]
+        places = [codes(place[kept].tolist()) for place in (item, system, group)]
+        own = _slope(values[kept], places[0], places[1], places[2], n)[0]
         without.append(slope if own is None else own)
     return [_at(lead, slope, unit, without, count, items) for lead in leads.tolist()]
 
