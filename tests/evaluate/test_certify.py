@@ -121,3 +121,9 @@ def test_too_few_scored_records_are_refused(tmp_path):
     rated = write(tmp_path / "few.jsonl", rated_records(10))
     with pytest.raises(UsageError, match="scored 10 records, 20 are needed"):
         run("certify", "f1", rated, "-o", tmp_path / "c.json")
+
+
+def test_an_unknown_slice_is_refused(made, tmp_path):
+    with pytest.raises(UsageError, match="no record has the field 'nofield'"):
+        run("certify", "f1", made[1], "-o", tmp_path / "c.json", "--by", "nofield")
+    assert not (tmp_path / "c.json").exists()

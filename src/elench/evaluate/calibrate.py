@@ -310,17 +310,23 @@ def _covariance(values: Array, labels: Sequence[str]) -> float:
 
 
 def measure_costs(table: Judgements, specs: Sequence[str], sample: int, models: ModelSet | None) -> dict[str, float]:
-    """Milliseconds per record of each metric on a few records, models loaded, nothing cached."""
+    """Milliseconds per record of each metric on a few records, models loaded, nothing cached: CPU time, which other
+    work on the machine hardly changes; wall time where a server answers."""
     import elench
+    from elench.engine.session import Session
+    from elench.metrics import metric
 
     step = max(1, len(table.records) // max(sample, 1))
     records = list(table.records[::step])[:sample]
     if not records:
         return {}
+    models = models or Session().models
     costs = {}
     for spec in specs:
+        remote = any(models.identity(role).kind == "http" for role in metric(spec).roles)
+        clock = time.perf_counter if remote else time.process_time
         elench.score(records[:1], [spec], models=models, cache=False)
-        started = time.perf_counter()
+        started = clock()
         elench.score(records, [spec], models=models, cache=False)
-        costs[spec] = 1000 * (time.perf_counter() - started) / len(records)
+        costs[spec] = 1000 * (clock() - started) / len(records)
     return costs

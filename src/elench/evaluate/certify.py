@@ -58,8 +58,8 @@ def certify(metric: Metric, path: Path, asked: Asked, models: ModelSet | None = 
     spec = str(metric)
     scores = np.array([np.nan if v is None else v for v in result.values(spec)], dtype=np.float64)
     if np.isfinite(scores).sum() < FEWEST:
-        reasons = "; ".join(sorted(set(result.unscored[spec].values()))[:2])
-        raise UsageError(f"{path}: {spec} scored {np.isfinite(scores).sum()} records, {FEWEST} are needed ({reasons})")
+        reasons = "".join(f"; {reason}" for reason in sorted(set(result.unscored[spec].values()))[:2])
+        raise UsageError(f"{path}: {spec} scored {np.isfinite(scores).sum()} records, {FEWEST} are needed{reasons}")
     own = replace(table, metrics=(spec,), scores=scores[:, None], kinds={spec: "metric"})
     dimensions = {name: _dimension(own.choose((), (name,)), asked) for name in table.dimensions}
     content = {
@@ -112,8 +112,10 @@ def _slices(table: Judgements, by: str, asked: Asked) -> dict[str, Any]:
     """Agreement within each part of the file that is large enough."""
     try:
         parts = list(slices(table, by))
-    except UsageError:  # the file has no such field
-        return {}
+    except UsageError:
+        if by in Asked.by:  # a default, and the file has no such field
+            return {}
+        raise
     found: dict[str, Any] = {}
     for label, part in parts:
         usable = np.isfinite(part.scores[:, 0]) & np.isfinite(part.human[:, 0])

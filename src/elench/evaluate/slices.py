@@ -14,7 +14,7 @@ from elench.evaluate.judgements import Judgements
 from elench.records.record import Record
 
 MOST_PARTS = 12
-"""Numbers with more distinct values than this are cut into quarters."""
+"""Numbers with more distinct values than this are cut into quarters; lengths with more than four."""
 
 _QUESTION_WORDS = re.compile(r"\b(how (?:many|much|long|old|far|often)|who|whom|whose|what|which|when|where|why|how)\b")
 
@@ -40,7 +40,7 @@ def labels_of(table: Judgements, by: str) -> list[str]:
             f"{table.source}: no record has the field {by!r}; there are: {', '.join(known)}, length, question-word"
         )
     numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-    if len(set(numbers)) > MOST_PARTS:
+    if len(set(numbers)) > (4 if by == "length" else MOST_PARTS):
         return _quarters(values)
     return ["(none)" if value is None else str(value) for value in values]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -78,7 +79,9 @@ def _plain(value: float | None) -> str:
 def certificate_html(content: Mapping[str, Any]) -> str:
     """One self-contained page."""
     verdict = "passed" if content["passed"] else "not passed"
-    tables = [Section(grid.title or "Agreement", as_html(grid)) for grid in certificate_grids(content)]
+    tables = [
+        Section(grid.title or "Agreement", as_html(replace(grid, title=""))) for grid in certificate_grids(content)
+    ]
     notes = Section("Notes", "".join(note(line) for line in certificate_notes(content)))
     title = f"Certificate: {content['spec']}"
     return page(title, f"{verdict}; floor {content['floor']:g}; {escape(content['data']['file'])}", [*tables, notes])

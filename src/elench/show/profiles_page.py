@@ -40,7 +40,36 @@ def profiles_page(contents: Mapping[str, Mapping[str, Any]]) -> str:
         parts.append(
             f"## {name}: {content['data']['file']}\n\n{render(grids, content['notes'], 'markdown').rstrip()}\n"
         )
+    if all(name in contents for name in ("questions", "answers", "summaries")):
+        parts.append(f"## Goals\n\n{render([_goals(contents)], [], 'markdown').rstrip()}\n")
     return "\n".join([*parts, CARE])
+
+
+def _goals(contents: Mapping[str, Mapping[str, Any]]) -> Grid:
+    """What was aimed at, and what was reached."""
+    questions, summaries = (contents[name]["first_file"] for name in ("questions", "summaries"))
+    rows = [
+        _goal("QGEval-SQuAD, mean of seven dimensions, all ratings", _mean(questions["r"]), 0.33),
+        _goal(f"QGEval-SQuAD, {questions['few']} ratings", _mean(questions["r_few"]), 0.25),
+        _goal("SummEval, mean of four dimensions, all ratings", _mean(summaries["r"]), 0.40),
+    ]
+    for file in ("kpqa_marco", "kpqa_semeval"):
+        rows.append(_goal(f"{file} left out", contents["answers"]["elsewhere"][file][0]["r"], 0.76))
+    for one in questions["alone"]["lmqg"]:
+        best = max(found[1] for found in (one["best_single"], one["best_peer"]) if found)
+        rows.append(
+            _goal(f"lmqg {one['dimension']}, learned from QGEval-SQuAD alone: above metrics and peers", one["r"], best)
+        )
+    return Grid("", ("goal", "reached", "goal ", ""), tuple(rows), "lrrl")
+
+
+def _goal(what: str, reached: float, goal: float) -> tuple[str, ...]:
+    return what, number(reached), number(goal), "reached" if reached >= goal else "missed"
+
+
+def _mean(values: Mapping[str, float | None]) -> float:
+    """Over the dimensions that people rated; `overall` is not one of them."""
+    return float(np.mean([value or 0.0 for name, value in values.items() if name != "overall"]))
 
 
 def _learned(content: Mapping[str, Any]) -> Grid:
@@ -60,7 +89,7 @@ def _learned(content: Mapping[str, Any]) -> Grid:
                 ", ".join(weights),
             )
         )
-    head = ("dimension", "n", "r", "95 %", "best single", "ms", "carried by")
+    head = ("dimension", "n", "r", "95 %", "best single", "CPU ms", "carried by")
     return Grid("Groups not trained on (5 folds; several files: mean of their r)", head, tuple(rows), "lrrlrrl")
 
 
@@ -84,8 +113,7 @@ def _few(content: Mapping[str, Any]) -> Grid:
     first = content["first_file"]
     rows: list[tuple[str, ...]] = [(name, number(r), number(first["r_few"][name])) for name, r in first["r"].items()]
     named = [name for name in first["r"] if name != "overall"]
-    means = [np.mean([values[name] or 0.0 for name in named]) for values in (first["r"], first["r_few"])]
-    rows.append((f"mean of {len(named)}", *(number(float(mean)) for mean in means)))
+    rows.append((f"mean of {len(named)}", *(number(_mean(first[kind])) for kind in ("r", "r_few"))))
     title = f"{first['file']} calibrated as yours would be, leaning on the other files (groups not trained on)"
     return Grid(title, ("dimension", "r, all ratings", f"r, {first['few']} ratings"), tuple(rows), "lrr")
 
