@@ -90,6 +90,8 @@ def test_our_form_is_a_column_of_its_own_beside_paper_and_program(tmp_path: Path
     assert paper.theirs == program.theirs == {"pearson": 0.675, "spearman": 0.634}
     assert paper.improved == {name: pytest.approx(-value) for name, value in paper.ours.items()}
     assert program.improved is None and not any("ours" in label for label in found)
+    rouge = found["ROUGE-L-KPQA"]  # not in the score file
+    assert rouge.improved == {"pearson": None, "spearman": None} and "form=ours: not computed" in rouge.note
     text = show(replication, width=200)
     head = next(line for line in text.splitlines() if "metric" in line)
     assert head.split()[:4] == ["metric", "r", "theirs", "form=ours"]
@@ -139,6 +141,7 @@ def test_questions_are_sorted_by_importance_and_answer_as_in_questeval_table_3(t
     source = Source(tmp_path, score_files=[tmp_path / "s.jsonl"], lexical=True)
     table = next(t for t in replicate("questeval", source, only="Table 3").tables if t.name.startswith("Table 3"))
     found = lines_of(table)
+    assert found["important, answered"].n == 12
     assert found["important, answered"].ours["r"] == pytest.approx(1)
     assert found["important, not answered"].ours["r"] == pytest.approx(-1)
     assert found["not important, answered"].ours["r"] is None  # 3 of 15 everywhere

@@ -73,8 +73,9 @@ def fold(table: Table) -> Table:
     for line in table.lines:
         own = ours.get((line.part, line.label))
         if own is not None:
-            missing = own.note if all(value is None for value in own.ours.values()) else ""
-            note = "; ".join(filter(None, (line.note, missing and f"form=ours: {missing}")))
+            missing = all(value is None for value in own.ours.values())
+            told = own.note if missing else f"n = {own.n}" if own.n != line.n else ""
+            note = "; ".join(filter(None, (line.note, told and f"form=ours: {told}")))
             line = replace(line, improved=own.ours, note=note)
         if not line.label.endswith(OURS):
             lines.append(line)
