@@ -1,5 +1,5 @@
-"""Lexical metrics give the numbers of version 0.2 on the sample: tests/golden/lexical.json was written by its program
-(benchmarks/nothing_lost.py)."""
+"""Lexical metrics keep their numbers on the sample: tests/golden/lexical.json. They are those of 0.1, too, which
+benchmarks/nothing_lost.py shows on more records (docs/decisions/0021-scores-since-0.1.md)."""
 
 import json
 from pathlib import Path

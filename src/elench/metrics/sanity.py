@@ -164,7 +164,7 @@ class AnswerLeak(Metric):
     async def score(self, record: Record) -> Score:
         question = scorable(self.candidate(record), "question")
         answer = scorable(self.text(record, "answer"), "answer")
-        leaks = bool(found(answer, question))
+        leaks = bool(found(as_in(question, answer), question))
         return Score(0.0 if leaks else 1.0, {"leaked": " ".join(answer) if leaks else ""})
 
 
@@ -190,6 +190,7 @@ class NearAnswer(Metric):
         context = scorable(self.text(record, "context"), "context")
         if not question:
             raise Unscored("no content word in the question")
+        answer = as_in(context, answer)
         places = found(answer, context)
         if not places:
             raise Unscored("the answer does not occur in the context")
@@ -201,13 +202,14 @@ class NearAnswer(Metric):
         return Score(len(best) / len(question), {"near": best, "not_near": [w for w in question if w not in best]})
 
 
+def as_in(whole: Tokens, part: Tokens) -> Tokens:
+    """The words to look for: a name in Chinese script, cut by character alone, is one word of an English text."""
+    name = "".join(part)
+    characters = len(name) == len(part) > 1 and all(map(is_unspaced, part))
+    return (name,) if characters and name in whole else part
+
+
 def found(part: Tokens, whole: Tokens) -> list[int]:
-    """Where `part` occurs in `whole`, word for word; a name in Chinese script is one word of an English text."""
-    if (
-        len(part) > 1
-        and all(len(word) == 1 and is_unspaced(word) for word in part)
-        and (name := "".join(part)) in whole
-    ):
-        part = (name,)
+    """Where `part` occurs in `whole`, word for word."""
     size = len(part)
     return [i for i in range(len(whole) - size + 1) if whole[i] == part[0] and whole[i : i + size] == part]

@@ -206,7 +206,7 @@ def command(
         run = load_checkpoint(out, {n: p for n, p in network.named_parameters() if p.requires_grad})
     else:
         if minutes <= 0 and steps <= 0:
-            raise UsageError("say how long to train: --minutes or --steps")
+            raise UsageError("give --minutes or --steps: how long to train")
         plan = Plan(
             steps=steps, minutes=minutes, lr=lr, batch=batch, seed=seed, threads=threads, warmup=0.04, decay=0.0,
             log_steps=20,
