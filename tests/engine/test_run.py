@@ -71,6 +71,14 @@ def test_workers_give_the_same_file(tmp_path):
     assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
 
 
+@pytest.mark.embedded
+def test_with_workers_the_parent_loads_no_model(tmp_path):
+    session = Session(cache=False, workers=2)
+    meta = run(make(tmp_path / "in.jsonl", 4), tmp_path / "out.jsonl", "bertscore", session=session)
+    assert meta["metrics"]["bertscore"]["n"] == 4 and "/onnx/float32" in meta["signatures"]["bertscore"]
+    assert session.models.loaded == {}
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_scores_as_a_table(tmp_path, ending):
     run(make(tmp_path / "in.jsonl", 5), tmp_path / f"out.{ending}")
