@@ -14,6 +14,7 @@ from elench.evaluate.calibrate import more_ratings, noise
 from elench.evaluate.calibrate_fit import AT_100, Belief, Scale, _weights, fit, folds, levelled, unseen
 from elench.evaluate.calibrate_shipped import TRAINED_ON, kept_back
 from elench.metrics import metric, split_specs
+from elench.metrics.profile import content_hash
 from elench.testing import check_metric
 from tests.evaluate.rated import rated_records, write
 
@@ -177,10 +178,22 @@ def test_contributions_add_up_to_the_score(made):
     outcome = next(o for o in result.outcomes)
     (score,) = outcome.scores.values()
     total = score.evidence["base"] + sum(one["adds"] for one in score.evidence["contributions"])
-    content = json.loads(out.read_text())["dimensions"]["good"]
-    assert score.value == pytest.approx(np.clip(total, *content["scale"]))
+    assert score.value == pytest.approx(total)
+    scale = json.loads(out.read_text())["dimensions"]["good"]["scale"]
     low, high = score.evidence["interval95"]
-    assert low <= score.value <= high
+    assert scale[0] <= low <= np.clip(total, *scale) <= high <= scale[1]
+
+
+def test_good_texts_are_not_made_equal_where_nearly_all_ratings_are_the_best(made, tmp_path):
+    """A prediction above the scale keeps its place in the ranking."""
+    _, rated, out, _ = made
+    content = json.loads(out.read_text())
+    content["dimensions"]["good"]["scale"] = [0.0, content["dimensions"]["good"]["base"]]
+    content["sha256"] = content_hash(content)
+    narrow = tmp_path / "narrow.json"
+    narrow.write_text(json.dumps(content))
+    wide, cut = (elench.score(str(rated), [f"profile:{p}#good"]).values(f"profile:{p}#good") for p in (out, narrow))
+    assert wide == cut
 
 
 def test_a_profile_works_in_score_meta_compare_and_report(made):

@@ -73,7 +73,8 @@ def _one(result: Result) -> Grid:
         score = outcome.scores[spec]
         most = ", ".join(f"{c['metric']} {c['adds']:+.2f}" for c in score.evidence["contributions"][:3])
         low, high = score.evidence["interval95"]
-        rows.append((spec.partition("#")[2], f"{score.value:.2f}", f"{low:.2f} to {high:.2f}", most))
+        predicted = min(max(score.value, low), high)  # within the rating scale
+        rows.append((spec.partition("#")[2], f"{predicted:.2f}", f"{low:.2f} to {high:.2f}", most))
     return Grid("", ("dimension", "predicted", "95 % of such ratings", "what counts most"), tuple(rows), "lrrl")
 
 
@@ -94,5 +95,7 @@ def _systems(result: Result, name: str) -> Grid:
         for system, pairs in sorted(by_system.items()):
             values, groups = [v for v, _ in pairs], [g for _, g in pairs]
             mean = predicted_mean(values, groups, about[dimension]["noise"])
-            rows.append((dimension, system, f"{mean.value:.3f}", f"{mean.low:.3f} to {mean.high:.3f}", str(mean.n)))
+            low, high = about[dimension]["scale"]
+            value, *ends = (f"{min(max(x, low), high):.3f}" for x in (mean.value, mean.low, mean.high))
+            rows.append((dimension, system, value, " to ".join(ends), str(mean.n)))
     return Grid("", ("dimension", "system", "predicted mean", "95 % interval", "n"), tuple(rows), "llrrr")

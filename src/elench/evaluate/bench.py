@@ -7,7 +7,7 @@ import json
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,6 +48,8 @@ class Bench:
     """Records per file at most, whole groups drawn at random; 0: all"""
     seed: int = 0
     say: Callable[[str], None] = lambda line: None
+    told: set[str] = field(default_factory=set)
+    """Metrics already reported as left out"""
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,9 @@ def _to_run(bench: Bench, judge: str, table: Judgements) -> list[tuple[Metric, s
         try:
             found.append((one, bench.session.signature(one)))
         except (MissingModel, MissingExtra) as problem:
-            bench.say(f"{spec}: left out, {problem}")
+            if spec not in bench.told:
+                bench.say(f"{spec}: left out, {problem}")
+            bench.told.add(spec)
     return found
 
 

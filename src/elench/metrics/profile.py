@@ -47,7 +47,7 @@ class Mix:
     parts: tuple[Part, ...]
     low: float
     high: float
-    """The rating scale; predictions are kept within it."""
+    """The rating scale; intervals are kept within it."""
     error95: float
     """Half width that held 95 % of the ratings of unseen groups."""
 
@@ -160,8 +160,9 @@ def expand(spec: str) -> list[str]:
 class Profile(Metric):
     """The rating that people would give, predicted by a mix of metrics calibrated on human ratings.
 
-    rating = base + Σ weightₖ · zₖ, with zₖ the z score of metric k on the calibration records, kept within ±6; the
-    prediction is kept within the rating scale. A metric without a value for a record counts as average (z = 0).
+    rating = base + Σ weightₖ · zₖ, with zₖ the z score of metric k on the calibration records, kept within ±6. Where
+    most ratings are the best possible, a prediction may exceed the scale: cutting it off would make good texts equal.
+    A metric without a value for a record counts as average (z = 0).
     """
 
     name: ClassVar[str] = "profile"
@@ -240,8 +241,7 @@ class Profile(Metric):
         if missing and lost > MOST_MISSING * total:
             reasons = "; ".join(f"{spec}: {reason}" for spec, reason in list(missing.items())[:3])
             raise Unscored(f"metrics with {lost / total:.0%} of the profile's weight have no value ({reasons})")
-        value = min(max(value, mix.low), mix.high)
-        interval = [max(mix.low, value - mix.error95), min(mix.high, value + mix.error95)]
+        interval = [min(max(bound, mix.low), mix.high) for bound in (value - mix.error95, value + mix.error95)]
         adds.sort(key=lambda one: -abs(one["adds"]))
         evidence = {"base": mix.base, "contributions": adds, "interval95": interval, "missing": missing}
         return Score(value, with_kinds(evidence, contributions="contributions"))
