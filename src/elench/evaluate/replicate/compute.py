@@ -41,6 +41,9 @@ def replicate(paper: str, source: Source, only: str = "") -> Replication:
     plan = tomllib.loads(
         files("elench.evaluate.replicate").joinpath("tables", f"{paper}.toml").read_text(encoding="utf-8")
     )
+    names = [entry["name"] for entry in plan["table"]]
+    if not any(only.lower() in name.lower() for name in names):
+        raise UsageError(f"--only {only!r}: no table of {paper} is called so; it has: {'; '.join(names)}")
     tables = []
     for entry in plan["table"]:
         status = entry.get("status", "done")
