@@ -17,6 +17,7 @@ from elench.study.analyse.ranking import Options, analyse_sittings
 from elench.study.analyse.replication import correlate
 from elench.study.analyse.result_page import as_html, as_json, as_text
 from elench.study.analyse.scores import judgements
+from elench.study.analyse.simulate import as_published
 from elench.study.analyse.sittings import Sitting
 from elench.study.folder import Study
 from tests.study.conftest import MakeStudy
@@ -54,8 +55,8 @@ def crowd(study: Study, raters: int = 6) -> list[Sitting]:
     return good + lazy + flat
 
 
-def test_the_filter_is_the_papers_test(make_study: MakeStudy) -> None:
-    study = make_study()
+def test_the_published_filter_is_the_papers_test(make_study: MakeStudy) -> None:
+    study = as_published(make_study())
     rows = crowd(study)
     verdicts = judge_raters(study, rows)
     assert {name for name, v in verdicts.items() if v.passed} == {f"good{k}" for k in range(6)}
@@ -75,7 +76,7 @@ def test_the_filter_is_the_papers_test(make_study: MakeStudy) -> None:
 
 
 def test_the_filter_may_pair_items_instead_of_ratings(make_study: MakeStudy) -> None:
-    study = make_study()
+    study = as_published(make_study())
     rule = replace(study.protocol.filter, pairs="items")
     by_item = replace(study, protocol=replace(study.protocol, filter=rule))
     verdict = judge_raters(by_item, crowd(study))["good0"]

@@ -23,7 +23,8 @@ from elench.study.collect.store import Arrival, Stale, Store
 from elench.study.collect.web import application
 from elench.study.design.checks import answer_places, check_kinds, smallest_p, warnings
 from elench.study.design.compose import compose
-from elench.study.design.protocol_file import load_protocol, parse_protocol
+from elench.study.design.protocol import PAPER_FILTER
+from elench.study.design.protocol_file import load_protocol, parse_protocol, with_paper_filter
 from elench.study.folder import load_study
 from tests.study.conftest import MakeStudy, outputs
 from tests.study.test_store import person, rate_all
@@ -44,13 +45,13 @@ def test_1_a_task_past_its_time_that_nobody_swept_is_simply_rated_on(store: Stor
 @pytest.mark.parametrize(("systems", "human"), [(2, None), (2, "human"), (3, None)])
 def test_2_a_perfect_rater_can_pass_every_design_that_is_accepted(systems: int, human: str | None) -> None:
     """Before, two systems without a human one gave 4 control pairs: smallest p .0625, everybody rejected."""
-    for task in compose(outputs(systems), CROWD, None, human, 0):
+    for task in compose(outputs(systems), with_paper_filter(CROWD), None, human, 0):
         pairs = 4 * sum(item.kind == "bad" for item in task.items)
         assert 2 * smallest_p(pairs) < 0.05
 
 
 def test_2_a_design_that_nobody_can_pass_is_refused_with_a_remedy() -> None:
-    by_item = replace(CROWD, filter=replace(CROWD.filter, pairs="items"))
+    by_item = replace(CROWD, filter=replace(PAPER_FILTER, pairs="items"))
     with pytest.raises(UsageError, match=r"smallest reachable p is 0\.2500.*filter\.patience = 3"):
         compose(outputs(2), by_item, None, None, 0)
     patient = replace(by_item, filter=replace(by_item.filter, patience=3))

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from elench.errors import UsageError
-from elench.study.design.protocol_file import SHIPPED, load_protocol, parse_protocol
+from elench.study.design.protocol import PAPER_FILTER
+from elench.study.design.protocol_file import SHIPPED, load_protocol, parse_protocol, with_paper_filter
 
 GOOD = """
 name = "own"
@@ -32,7 +33,8 @@ def test_shipped_protocols() -> None:
     found = {name: load_protocol(name) for name in SHIPPED}
     crowd = found["qg-crowd"]
     assert [c.name for c in crowd.criteria] == ["understandability", "relevancy", "answerability", "appropriateness"]
-    assert all(c.slider for c in crowd.criteria) and crowd.filter.kind == "wilcoxon" and crowd.filter.alpha == 0.05
+    assert all(c.slider for c in crowd.criteria) and crowd.filter.kind == "permutation"
+    assert with_paper_filter(crowd).filter == PAPER_FILTER and with_paper_filter(crowd).reward == crowd.reward
     assert [c.values for c in found["qg-expert"].criteria] == [(1, 2, 3)] * 3 and found["qg-expert"].task.raters == 5
     kpqa = found["qa-correctness"]
     assert kpqa.task.raters == 10 and (kpqa.filter.z, kpqa.filter.most) == (1, 5)

@@ -59,7 +59,7 @@ def test_from_records_to_ranking_by_command(tmp_path: Path) -> None:
     said = run("new", str(tmp_path / "records.jsonl"), "-o", folder)
     assert (
         "12 of 20 screens" in said
-        and "24 control pairs" in said
+        and "6 bad references in 20 items" in said
         and "132 ordinary, 72 bad references, 36 repeats" in said
     )
     assert "already holds a study" in run("new", str(tmp_path / "records.jsonl"), "-o", folder, code=2)

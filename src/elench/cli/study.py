@@ -44,6 +44,7 @@ def _open(folder: Path, db: str | None) -> Store:
     "-o", "--output", "folder", type=click.Path(path_type=Path), required=True, help="The study folder to write."
 )
 @click.option("--protocol", default="qg-crowd", show_default=True, help="A shipped protocol or your own TOML file.")
+@click.option("--qc", type=click.Choice(["paper"]), help="Quality control as published, not the protocol's own.")
 @click.option("--tasks", type=click.IntRange(1), help="How many tasks; default: as many as the file fills.")
 @click.option("--choose", type=click.IntRange(1), metavar="N", help="Show only the N most informative passages.")
 @click.option("--scores", type=click.Path(path_type=Path), help="With --choose: output of `elench score`.")
@@ -64,7 +65,7 @@ def _open(folder: Path, db: str | None) -> Store:
 @judge_option
 @map_option
 def new(
-    file: Source, folder: Path, protocol: str, tasks: int | None, choose: int | None,
+    file: Source, folder: Path, protocol: str, qc: str | None, tasks: int | None, choose: int | None,
     scores: Path | None, human: str | None, human_from_references: bool, compare: str | None, adaptive: bool,
     invite: tuple[str, ...], exclude: Path | None, exclude_study: tuple[Path, ...], keep_worker_ids: bool, seed: int,
 ) -> None:  # fmt: skip
@@ -74,10 +75,12 @@ def new(
     from elench.study.design.choose import choose_records
     from elench.study.design.compose import add_references, compose, find_human
     from elench.study.design.overview import plan_text
-    from elench.study.design.protocol_file import load_protocol
+    from elench.study.design.protocol_file import load_protocol, with_paper_filter
     from elench.study.folder import write_study
 
     rules = load_protocol(protocol)
+    if qc is not None:
+        rules = with_paper_filter(rules)
     records = list(read_records(file))
     try:
         check_kinds(records, rules)
@@ -298,13 +301,22 @@ def simulate(
     json_file: Path | None,
 ) -> None:
     """Judge the protocol before money is spent: simulated raters of known kinds, and what the filter makes of them."""
-    from elench.study.analyse.simulate import Crowd, fill_study, simulate_study, simulation_text
+    from elench.study.analyse.crowd import Crowd
+    from elench.study.analyse.simulate import (
+        as_published,
+        comparison_text,
+        fill_study,
+        simulate_study,
+        simulation_text,
+    )
     from elench.study.folder import load_study
 
     study = load_study(folder)
     crowd = Crowd.parse(kinds, raters, tasks_per_rater)
     result = simulate_study(study, crowd, runs, seed)
     click.echo(simulation_text(result))
+    if study.protocol.filter.kind == "permutation":
+        click.echo(comparison_text(result, simulate_study(as_published(study), crowd, runs, seed)))
     if fill:
         fill_study(study, fill, crowd, seed)
         click.echo(f"the first run as a study: {fill}")

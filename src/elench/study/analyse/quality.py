@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from elench.stats.signed_rank import signed_rank
+from elench.study.analyse.reading import reading_p
 from elench.study.analyse.sittings import Sitting, by_rater
 from elench.study.folder import Study
 
@@ -25,6 +26,8 @@ class Verdict:
     """Ordinary beside bad reference, as the filter counts them."""
     p: float | None
     passed: bool
+    undecided: bool
+    """Neither kept nor rejected yet: the rater may take another task."""
     reason: str
     """Why there is no p, else empty."""
     repeat_pairs: int
@@ -54,7 +57,7 @@ def control_pairs(study: Study, sitting: Sitting, kind: str, pairs: str = "ratin
 
 
 def judge_rater(study: Study, rater: str, sittings: Sequence[Sitting]) -> Verdict:
-    """The protocol's filter on all submitted tasks of one rater (QAScore, section 4.2)."""
+    """The protocol's filter on all submitted tasks of one rater."""
     how = study.protocol.filter.pairs
     bad = np.array([pair for s in sittings for pair in control_pairs(study, s, "bad", how)], float).reshape(-1, 2)
     repeats = np.array([pair for s in sittings for pair in control_pairs(study, s, "repeat")], float).reshape(-1, 2)
@@ -62,18 +65,30 @@ def judge_rater(study: Study, rater: str, sittings: Sequence[Sitting]) -> Verdic
     r = None
     if len(repeats) > 2 and repeats[:, 0].std() > 0 and repeats[:, 1].std() > 0:
         r = float(np.corrcoef(repeats.T)[0, 1])
-    p, passed, reason = None, True, ""
-    if study.protocol.filter.kind != "wilcoxon":
+    rule = study.protocol.filter
+    p, passed, undecided, reason = None, True, False, ""
+    if not rule.judges_raters:
         reason = "the protocol does not filter raters"
     elif not len(bad):
         passed, reason = False, "no submitted task with bad references"
     else:
-        p = signed_rank(bad[:, 0] - bad[:, 1])
-        passed = p < study.protocol.filter.alpha
+        permutation = rule.kind == "permutation"
+        p = reading_p(study, rater, sittings) if permutation else signed_rank(bad[:, 0] - bad[:, 1])
+        passed = p < rule.alpha
+        undecided = not passed and _undecided(study, p, sittings)
     standing = sittings[0].standing if sittings else ""
     if standing in DECIDED:  # the researcher's (or the rater's own) word comes before the filter's
-        passed, reason = DECIDED[standing], standing
-    return Verdict(rater, len(sittings), len(bad), p, passed, reason, len(repeats), gap, r)
+        passed, undecided, reason = DECIDED[standing], False, standing
+    return Verdict(rater, len(sittings), len(bad), p, passed, undecided, reason, len(repeats), gap, r)
+
+
+def _undecided(study: Study, p: float, sittings: Sequence[Sitting]) -> bool:
+    """Whether a rater who does not pass may still go on: too little was seen to reject them."""
+    rule = study.protocol.filter
+    if rule.kind == "wilcoxon":
+        return len(sittings) < rule.patience
+    controls = sum(item.kind == "bad" for s in sittings for item in study.by_id[s.task].items)
+    return controls < rule.controls or (p < rule.doubt and controls < 2 * rule.controls)
 
 
 def judge_raters(study: Study, sittings: Iterable[Sitting]) -> dict[str, Verdict]:

@@ -179,7 +179,7 @@ def analyse_sittings(
         human=study.human,
         standardised=protocol.standardise,
         filter=_filter_text(study, options),
-        filtered=protocol.filter.kind == "wilcoxon",
+        filtered=protocol.filter.judges_raters,
         passed=_group([s for s in done if s.rater in passed]),
         failed=_group([s for s in done if s.rater not in passed]),
         total=_group(done),
@@ -214,6 +214,8 @@ def _filter_text(study: Study, options: Options) -> str:
     rule = study.protocol.filter
     if options.unfiltered:
         return "none: every rater was kept on request"
+    if rule.kind == "permutation":
+        return f"permutation test of bad references and repeats together, per rater, p < {rule.alpha:g}"
     if rule.kind == "wilcoxon":
         return f"one-sided Wilcoxon signed-rank test, ordinary above bad reference, per rater, p < {rule.alpha:g}"
     if rule.kind == "z":

@@ -14,14 +14,13 @@ import numpy as np
 
 from elench.stats.agreement import wilson
 from elench.study.analyse.crowd import KINDS, Crowd, SimulatedRater, Truth, answers_of
-from elench.study.analyse.quality import judge_raters
+from elench.study.analyse.quality import judge_rater, judge_raters
 from elench.study.analyse.replication import correlate
 from elench.study.analyse.scores import Array, judgements, kept_sittings, tabulate
 from elench.study.analyse.sittings import Sitting
 from elench.study.design.compose import Task
+from elench.study.design.protocol import PAPER_FILTER
 from elench.study.folder import Study, write_study
-
-__all__ = ["Crowd", "Simulation", "fill_study", "simulate_run", "simulate_study", "simulation_text"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +57,10 @@ class Simulation:
     """Pearson's r between the system scores of two runs on the same truth, one per pair of runs."""
     kept_tasks: float
     """Mean number of kept tasks per run."""
+    submitted_tasks: float
+    """Mean number of submitted, hence paid, tasks per run."""
+    careless_work: float | None
+    """Share of the kept tasks that come from raters who should fail."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=1) + "\n"
@@ -66,30 +69,43 @@ class Simulation:
 def simulate_run(
     study: Study, truth: Truth, crowd: Crowd, rng: np.random.Generator
 ) -> tuple[list[Sitting], dict[str, str]]:
-    """One crowd through the study: its sittings, and the kind of every rater."""
+    """One crowd through the study: its sittings, and the kind of every rater.
+
+    As when served: a rater takes `tasks_per_rater` tasks, stops when rejected, and goes on while undecided.
+    """
     protocol = study.protocol
     kinds = {f"s{k:04d}": kind for k, kind in enumerate(crowd.draw(rng))}
     taken = dict.fromkeys((task.id for task in study.tasks), 0)
     sittings = []
     for name, kind in kinds.items():
         rater = SimulatedRater(kind, rng)
-        for task in _next_tasks(study.tasks, taken, crowd.tasks_per_rater, rng):
+        own: list[Sitting] = []
+        while (task := _next_task(study.tasks, taken, own, rng)) is not None:
             positions = rater.rate(truth.quality(task))
             values = {
                 place: {name: protocol.criterion(name).value(answer) or 0.0 for name, answer in given.items()}
                 for place, given in answers_of(protocol, task, positions).items()
             }
-            sittings.append(Sitting(f"{name}-{task.id}", task.id, name, "simulated", "submitted", 0.0, 0.0, values))
+            own.append(Sitting(f"{name}-{task.id}", task.id, name, "simulated", "submitted", 0.0, 0.0, values))
+            verdict = judge_rater(study, name, own)
+            if not verdict.undecided and (not verdict.passed or len(own) >= crowd.tasks_per_rater):
+                break
+        sittings += own
     return sittings, kinds
 
 
-def _next_tasks(tasks: Sequence[Task], taken: dict[str, int], count: int, rng: np.random.Generator) -> list[Task]:
-    """Tasks for one rater: different ones, the least taken first."""
+def _next_task(
+    tasks: Sequence[Task], taken: dict[str, int], own: Sequence[Sitting], rng: np.random.Generator
+) -> Task | None:
+    """The next task for one rater: one they have not had, the least taken first."""
+    had = {sitting.task for sitting in own}
     chance = rng.random(len(tasks))
-    order = sorted(range(len(tasks)), key=lambda k: (taken[tasks[k].id], chance[k]))[:count]
-    for k in order:
-        taken[tasks[k].id] += 1
-    return [tasks[k] for k in order]
+    free = [k for k in range(len(tasks)) if tasks[k].id not in had]
+    if not free:
+        return None
+    best = tasks[min(free, key=lambda k: (taken[tasks[k].id], chance[k]))]
+    taken[best.id] += 1
+    return best
 
 
 def _system_scores(study: Study, sittings: Sequence[Sitting], systems: Sequence[str]) -> Array | None:
@@ -103,6 +119,7 @@ def simulate_study(study: Study, crowd: Crowd, runs: int, seed: int) -> Simulati
     rho: dict[bool, list[float]] = {True: [], False: []}
     replication: list[float] = []
     kept_counts: list[int] = []
+    submitted, careless = 0, 0
     systems = list(study.systems)
     before: Array | None = None
     for run in range(runs):
@@ -112,6 +129,8 @@ def simulate_study(study: Study, crowd: Crowd, runs: int, seed: int) -> Simulati
         passed = {rater for rater, verdict in judge_raters(study, sittings).items() if verdict.passed}
         seen.update(kinds.values())
         accepted.update(kinds[rater] for rater in passed)
+        submitted += len(sittings)
+        careless += sum(s.rater in passed and not KINDS[kinds[s.rater]][0] for s in sittings)
         true = np.array([truth.systems[name] for name in systems])
         scores: dict[bool, Array | None] = {}
         for filtered in (True, False):
@@ -146,7 +165,31 @@ def simulate_study(study: Study, crowd: Crowd, runs: int, seed: int) -> Simulati
         ranked_runs=len(rho[True]),
         replication=tuple(replication),
         kept_tasks=mean(kept_counts),
+        submitted_tasks=submitted / runs,
+        careless_work=careless / sum(kept_counts) if sum(kept_counts) else None,
     )
+
+
+def as_published(study: Study) -> Study:
+    """The same study under the paper's quality control."""
+    return replace(study, protocol=replace(study.protocol, filter=PAPER_FILTER))
+
+
+def comparison_text(design: Simulation, paper: Simulation) -> str:
+    """The protocol's quality control beside the published one, on crowds drawn alike."""
+    lines = [
+        f"{'quality control':<16} {'false accept':>20} {'false reject':>20} {'careless work kept':>19} "
+        f"{'paid / kept':>12}"
+    ]
+    for name, one in (("this protocol", design), ('qc = "paper"', paper)):
+        cells = [
+            f"{_share(one.false_accept)} (n = {one.false_accept_n})",
+            f"{_share(one.false_reject)} (n = {one.false_reject_n})",
+            _share(one.careless_work),
+            "–" if not one.kept_tasks else f"{one.submitted_tasks / one.kept_tasks:.2f}",
+        ]
+        lines.append(f"{name:<16} {cells[0]:>20} {cells[1]:>20} {cells[2]:>19} {cells[3]:>12}")
+    return "\n".join(lines)
 
 
 def _kind(kind: str, raters: int, accepted: int) -> KindResult:
@@ -171,7 +214,7 @@ def simulation_text(result: Simulation) -> str:
     lines.append(
         f"Spearman with the true ranking: {_share(result.spearman_filtered)} with the filter, "
         f"{_share(result.spearman_unfiltered)} without (mean of {result.ranked_runs} runs; "
-        f"{result.kept_tasks:.0f} of {result.raters * result.tasks_per_rater} tasks kept)"
+        f"{result.kept_tasks:.0f} of {result.submitted_tasks:.0f} submitted tasks kept)"
     )
     if result.replication:
         reached = sum(r >= 0.95 for r in result.replication)

@@ -33,10 +33,12 @@ def payments(store: Store) -> Iterator[Payment]:
     for sitting in sittings:
         row = store.rater(sitting.rater)
         verdict = verdicts[sitting.rater]
-        approved = verdict.passed or reward.failed
+        approved = verdict.passed or verdict.undecided or reward.failed
         p = "" if verdict.p is None else f" (p = {verdict.p:.4f} on {verdict.pairs} control pairs)"
         if verdict.passed:
             reason = "ratings passed the quality control"
+        elif verdict.undecided:
+            reason = f"too few control items to judge the ratings{p}"
         elif sitting.standing in ("excluded", "withdrawn"):
             reason = f"rater was {sitting.standing}"
         else:

@@ -228,7 +228,7 @@ class Watch:
             minutes=_median([m for several in heavy.minutes.values() for m in several]),
             judged=len(heavy.verdicts),
             passed=sum(v.passed for v in heavy.verdicts.values()),
-            filtered=study.protocol.filter.kind == "wilcoxon",
+            filtered=study.protocol.filter.judges_raters,
             heavy=heavy,
             threads=_threads(connection),
         )

@@ -44,7 +44,7 @@ def settle(connection: Connection, study: Study, rater: str) -> None:
         elif not passed and slot is not None:
             _set_slot(connection, sitting.id, None)
     values: dict[str, Any] = {"judged": len(sittings)}
-    if not passed and not row.standing and len(sittings) >= study.protocol.filter.patience:
+    if not passed and not verdict.undecided and not row.standing:
         values["standing"] = "stopped"
         _log(connection, "stopped", rater, f"{len(sittings)} tasks, p = {_p(verdict)} on {verdict.pairs} pairs")
     if passed and row.standing == "stopped":  # a task that was still open turned the verdict

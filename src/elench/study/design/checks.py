@@ -22,6 +22,26 @@ def pairs_needed(rule: FilterRule) -> int:
     return math.ceil(pairs_needed_in_all(rule) / rule.patience)
 
 
+def smallest_permutation_p(items: int, bad: int, tasks: int) -> float:
+    """The p of a rater who gives all intact items one rating and all bad references a lower one."""
+    return max(1 / 2000, 1 / float(math.comb(items, bad) ** tasks))
+
+
+def check_reachable(items: int, bad: int, passages: int, protocol: Protocol) -> None:
+    """Refuse a design whose raters cannot rate enough controls to pass the permutation test."""
+    rule = protocol.filter
+    if rule.kind != "permutation":
+        return
+    tasks = min(passages, protocol.task.max_per_rater, math.ceil(2 * rule.controls / bad))
+    reached = smallest_permutation_p(items, bad, tasks)
+    if 2 * reached >= rule.alpha:
+        raise UsageError(
+            f"nobody can reliably pass the filter: {bad} of {items} items of a task are bad references and a rater can "
+            f"take {tasks} task(s), so the smallest reachable p is {reached:.4f} and the filter wants "
+            f"p < {rule.alpha:g}; add passages or systems, or raise task.max_per_rater"
+        )
+
+
 def control_pairs_per_task(bad: int, protocol: Protocol) -> int:
     """Pairs that the filter gets from one task with this many bad references."""
     return bad * (len(protocol.criteria) if protocol.filter.pairs == "ratings" else 1)
@@ -30,10 +50,12 @@ def control_pairs_per_task(bad: int, protocol: Protocol) -> int:
 def enough_controls(bad: int, systems: int, human: bool, protocol: Protocol) -> int:
     """Bad references of the non-human systems: the protocol's share, raised where nobody could pass; else refused."""
     rule = protocol.filter
-    if rule.kind != "wilcoxon":
+    if not rule.judges_raters:
         return bad
     extra = 1 if human else 0
     most = systems - extra
+    if rule.kind == "permutation":
+        return min(most, max(bad, 2 - extra))
     needed = pairs_needed(rule)
     while bad < most and control_pairs_per_task(bad + extra, protocol) < needed:
         bad += 1

@@ -17,7 +17,7 @@ import numpy as np
 from elench.errors import UsageError
 from elench.perturb.bad_reference import BadReferences
 from elench.records.record import Record
-from elench.study.design.checks import enough_controls
+from elench.study.design.checks import check_reachable, enough_controls
 from elench.study.design.protocol import Protocol
 
 Kind = Literal["ordinary", "bad", "repeat", "check"]
@@ -170,6 +170,9 @@ def _by_passage(
     rule = protocol.task
     bad, repeats = control_counts(len(systems), human is not None, rule.bad_references, rule.repeats)
     bad = enough_controls(bad, len(systems), human is not None, protocol)
+    if bad:
+        controls = bad + repeats + (2 if human else 0)
+        check_reachable(len(systems) + controls, bad + bool(human), len(complete), protocol)
     spoil = BadReferences(record.context or "" for record in records)
     others = [name for name in systems if name != human]
     given_bad, given_repeat = Counter[str](), Counter[str]()

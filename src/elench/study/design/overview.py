@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from elench.study.collect.progress import Place, Progress
-from elench.study.design.checks import control_pairs_per_task, smallest_p
+from elench.study.design.checks import control_pairs_per_task, smallest_p, smallest_permutation_p
 from elench.study.folder import Study
 
 
@@ -24,6 +24,14 @@ def plan_text(study: Study, records: int) -> str:
         f"records:  {used} of {records} used"
         + ("" if used == records else " (complete passages, equally many per system)"),
     ]
+    if protocol.filter.kind == "permutation":
+        items, bad = min((len(t.items), sum(item.kind == "bad" for item in t.items)) for t in tasks)
+        judged = protocol.filter
+        lines.append(
+            f"filter:   p < {judged.alpha:g} by permutation; a careful rater can reach "
+            f"p = {smallest_permutation_p(items, bad, 1):.2g} after one task ({bad} bad references in {items} items); "
+            f"undecided raters (p < {judged.doubt:g}) get another task"
+        )
     if protocol.filter.kind == "wilcoxon":
         bad = min(sum(item.kind == "bad" for item in task.items) for task in tasks)
         pairs = control_pairs_per_task(bad, protocol) * protocol.filter.patience

@@ -11,7 +11,7 @@ SHOWABLE = ("context", "question", "answer", "summary", "reference")
 LANGUAGES = ("en", "de", "zh", "ar")
 
 Compose = Literal["passage", "pool"]
-FilterKind = Literal["wilcoxon", "z", "none"]
+FilterKind = Literal["permutation", "wilcoxon", "z", "none"]
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,28 @@ class FilterRule:
     """Which raters or ratings are kept."""
 
     kind: FilterKind
-    """wilcoxon: raters whose ordinary ratings exceed those of bad references; z: KPQA's outlier rule; none."""
+    """permutation: raters whose ratings fit the items better than exchanged ones; wilcoxon: raters whose ordinary
+    ratings exceed those of bad references (QAScore); z: KPQA's outlier rule; none."""
     alpha: float
     pairs: str
     """What the wilcoxon filter pairs: single ratings, as in the paper, or items (mean over the criteria)."""
     patience: int
-    """After how many submitted tasks a rater who fails gets no further one."""
+    """wilcoxon: after how many submitted tasks a rater who fails gets no further one."""
+    doubt: float = 0.1
+    """permutation: a rater with p from `alpha` to this is undecided and gets another task."""
+    controls: int = 6
+    """permutation: bad references a rater must have rated to be rejected, twice as many if they are undecided."""
     z: float = 1.0
     most: int = 5
+
+    @property
+    def judges_raters(self) -> bool:
+        """Whether raters are kept or rejected as a whole."""
+        return self.kind in ("permutation", "wilcoxon")
+
+
+PAPER_FILTER = FilterRule("wilcoxon", alpha=0.05, pairs="ratings", patience=1)
+"""Quality control exactly as published (QAScore, section 4.2)."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from elench.errors import UsageError
 from elench.study.design.criterion import COMPARATIVE, POINTS, SCALES, Criterion
 from elench.study.design.protocol import (
     LANGUAGES,
+    PAPER_FILTER,
     SHOWABLE,
     Consent,
     FilterRule,
@@ -45,6 +46,14 @@ def load_protocol(name_or_path: str) -> Protocol:
     return parse_protocol(path.read_text("utf-8"), str(path))
 
 
+def with_paper_filter(protocol: Protocol) -> Protocol:
+    """The protocol with the published quality control; its text, kept in the study folder, says so, too."""
+    text, count = re.subn(r"(?ms)^\[filter\].*?(?=^\[|\Z)", '[filter]\nqc = "paper"\n\n', protocol.text)
+    if count != 1 or not protocol.filter.judges_raters:
+        raise UsageError(f"--qc paper: protocol {protocol.name} does not judge raters by bad references")
+    return parse_protocol(text, protocol.name)
+
+
 def parse_protocol(text: str, where: str) -> Protocol:
     """Read and check a protocol; `where` names the file in messages."""
     try:
@@ -54,10 +63,10 @@ def parse_protocol(text: str, where: str) -> Protocol:
     top = Fields(table, where, toml_lines(text))
     asked = _criteria(top)
     task, rule = _task(top.table("task"), asked), _filter(top.table("filter"))
-    if rule.kind == "wilcoxon" and not task.bad_references:
+    if rule.judges_raters and not task.bad_references:
         raise top.wrong(
             "filter",
-            "the wilcoxon filter compares ordinary items with bad references, "
+            f"the {rule.kind} filter compares ordinary items with bad references, "
             'and task.bad_references is 0: set it (the paper\'s share is 0.5) or filter.kind = "none"',
         )
     qualification = top.table("qualification", optional=True)
@@ -94,6 +103,8 @@ def parse_protocol(text: str, where: str) -> Protocol:
         fields.refuse_rest()
     if protocol.judge not in protocol.show:
         raise top.wrong("show", f"raters judge the {protocol.judge}, so it must be shown")
+    if protocol.comparative and rule.kind == "permutation":
+        raise top.wrong("filter", 'a scale that compares outputs side by side needs kind = "wilcoxon"')
     if protocol.comparative and (protocol.training or protocol.qualification):
         raise top.wrong("training", "training and qualification items need a scale that rates one output at a time")
     return protocol
@@ -192,9 +203,15 @@ def _task(fields: Fields, asked: tuple[Criterion, ...]) -> TaskRule:
 
 
 def _filter(fields: Fields) -> FilterRule:
+    if fields.text("qc", "") and fields.choice("qc", ("paper",)) == "paper":
+        fields.refuse_rest()
+        return PAPER_FILTER
+    kind = fields.choice("kind", ("permutation", "wilcoxon", "z", "none"))
     rule = FilterRule(
-        kind=fields.choice("kind", ("wilcoxon", "z", "none")),  # type: ignore[arg-type]
-        alpha=fields.number("alpha", 0.05, low=0, high=1),
+        kind=kind,  # type: ignore[arg-type]
+        alpha=fields.number("alpha", 0.01 if kind == "permutation" else 0.05, low=0, high=1),
+        doubt=fields.number("doubt", 0.1, low=0, high=1),
+        controls=fields.whole("controls", 6, low=1),
         pairs=fields.choice("pairs", ("ratings", "items"), "ratings"),
         patience=fields.whole("patience", 1, low=1),
         z=fields.number("z", 1.0, low=0),
