@@ -65,5 +65,5 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(0)
     except OSError as wrong:
-        click.echo(f"elench: {wrong.filename or 'file'}: {wrong.strerror or wrong}", err=True)
+        click.echo(f"elench: {wrong.filename or 'output'}: {wrong.strerror or wrong}", err=True)
         sys.exit(2)

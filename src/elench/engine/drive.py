@@ -31,6 +31,13 @@ class Driver:
 
         `on_step` is called before each batch that a model answers and after each finished coroutine.
         """
+        try:
+            return self._run(coroutines, on_step)
+        finally:
+            for coroutine in coroutines:  # after Ctrl-C: those that were not begun would warn
+                coroutine.close()
+
+    def _run(self, coroutines: Sequence[Step], on_step: Callable[[], None]) -> list[Any]:
         results: list[Any] = [None] * len(coroutines)
         waiting: dict[int, tuple[Request[Any], ...]] = {}
         known: dict[Request[Any], Any] = {}

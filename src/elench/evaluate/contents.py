@@ -15,7 +15,7 @@ from elench.records.record import Record, Reject
 from elench.records.source import Source
 
 PREFERRED = {
-    "question": ("qrelscore", "qascore", "answerable", "qsts", "rouge-l", "bleu", "wellformed", "length"),
+    "question": ("qrelscore", "qa-overlap", "answerable", "qascore", "qsts", "rouge-l", "bleu", "wellformed", "length"),
     "answer": ("equivalent", "support", "bertscore-kpqa", "novel-f1", "f1", "rouge-l", "length"),
     "summary": ("support", "questeval", "bertscore", "rouge-l", "source-overlap", "length"),
 }

@@ -101,6 +101,8 @@ class Run:
     def read(cls, path: str | Path) -> Run:
         """Read the output of `elench score`: OUT.jsonl, .csv or .parquet, with its meta and reject files if present."""
         path = Path(path)
+        if path.is_dir():
+            raise UsageError(f"{path}: is a folder; give the output of elench score")
         if beside(path, ".journal.jsonl").exists():
             raise UsageError(f"{path}: this run is not complete; finish it with elench score … --resume")
         outcomes: list[Outcome] = []
