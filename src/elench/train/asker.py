@@ -26,7 +26,7 @@ from elench.train.branching import Lesson, collate
 from elench.train.examples import Example, read_paragraphs
 from elench.train.loop import Plan, Run, Trainer, fit, load_checkpoint, write_card
 from elench.train.lora import adapt
-from elench.train.options import train_options
+from elench.train.options import destination, train_options
 
 if TYPE_CHECKING:
     import torch
@@ -195,8 +195,7 @@ def command(
         model = load_model(ModelChoice("asker", str(out) if out else asker.TRAINED))
         click.echo(report(model, load_model(ModelChoice("reader")), data, most, show, seed))
         return
-    if out is None:
-        raise UsageError("--out names the folder for checkpoints and the model")
+    out = destination(out)
     base = base or find(ModelChoice("causal", BASE)).folder
     if reward:
         _train_on(data, base, out, reward, steps or 100, seed)

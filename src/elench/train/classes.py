@@ -28,7 +28,7 @@ from elench.models.tokens import Tokens, padded, present
 from elench.models.torch_networks import build_classes, class_logits
 from elench.requests import ClassifyQuestion, QuestionClass
 from elench.train.loop import FROZEN, Plan, Run, Trainer, fit, freeze, write_card
-from elench.train.options import train_options
+from elench.train.options import destination, train_options
 
 if TYPE_CHECKING:
     import torch
@@ -225,8 +225,7 @@ def command(
         model = load(shipped_identity(ModelChoice("classes"), out, base=base))
         click.echo(_line("trec_test", report(model, test)))
         return
-    if out is None:
-        raise UsageError("--out names the folder for checkpoints and the model")
+    out = destination(out)
     items, kept = part(read_trec(data / "trec_train.txt"), KEPT, seed)
     base = base or find(ModelChoice("encoder", BASE)).folder
     bound = 0 if minutes > 0 and steps <= 0 else steps or math.ceil(epochs * math.ceil(len(items) / batch))

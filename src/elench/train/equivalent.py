@@ -17,11 +17,10 @@ from typing import Any
 import click
 import numpy as np
 
-from elench.errors import UsageError
 from elench.text.answers import f1
 from elench.train.changes import EDITS
 from elench.train.loop import plan_of, started_from
-from elench.train.options import start_option
+from elench.train.options import destination, start_option
 from elench.train.pairs import Encoder, Pair, Task, classifier_options, predict, ship, shipped_labels, train_classifier
 from elench.train.reader_scores import auc
 
@@ -118,8 +117,7 @@ def command(
     batch: int, pack_only: bool, judgements: Path, start: Path | None,
 ) -> None:  # fmt: skip
     """Train the equivalence model and print its AUC on the questions kept back."""
-    if out is None:
-        raise UsageError("--out names the folder for checkpoints and the model")
+    out = destination(out)
     train, test = judged(judgements)
     plan = plan_of(minutes, steps, lr, batch, seed, threads, pack_only)
     same_task = start is not None and shipped_labels(start) == LABELS

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from elench.errors import UsageError
 from elench.models.base import ModelChoice
 from elench.models.checkpoints import find, need
 from elench.models.tokens import Tokens, padded, present
 from elench.train.examples import Example, read_examples, read_jsonl, read_paragraphs
 from elench.train.keyphrase_examples import AnswerSentences, Marked, Mixture, definitions
 from elench.train.loop import FROZEN, Plan, Run, Trainer, fit, freeze, load_checkpoint, plan_of, write_card
-from elench.train.options import file_option, train_options
+from elench.train.options import destination, file_option, train_options
 
 if TYPE_CHECKING:
     import torch
@@ -236,8 +235,7 @@ def command(
         for kind, found in report(model, held).items():
             click.echo(f"{kind}: " + ", ".join(f"{k} {v:g}" for k, v in found.items()))
         return
-    if out is None:
-        raise UsageError("--out names the folder for checkpoints and the model")
+    out = destination(out)
     base = base or find(ModelChoice("encoder", BASE)).folder
     plan = plan_of(minutes, steps, lr, batch, seed, threads, pack_only)
     if plan is None:

@@ -124,13 +124,7 @@ def fit(
     folder.mkdir(parents=True, exist_ok=True)
     model = trainer.model
     named = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    optimizer = torch.optim.AdamW(
-        [
-            {"params": [p for p in named.values() if p.ndim > 1], "weight_decay": plan.decay},
-            {"params": [p for p in named.values() if p.ndim <= 1], "weight_decay": 0.0},
-        ],
-        lr=plan.lr,
-    )
+    optimizer = _optimizer(list(named.values()), plan)
     run = Run()
     averages: Averages = {name: p.detach().clone() for name, p in named.items()} if plan.average else {}
     if resume and (folder / "checkpoint.json").exists():
@@ -171,6 +165,15 @@ def fit(
             named[name].copy_(mean)
     model.eval()
     return run
+
+
+def _optimizer(parameters: list[torch.nn.Parameter], plan: Plan) -> torch.optim.Optimizer:
+    """AdamW; biases and norms do not decay."""
+    import torch
+
+    matrices, vectors = [p for p in parameters if p.ndim > 1], [p for p in parameters if p.ndim <= 1]
+    groups = [{"params": matrices, "weight_decay": plan.decay}, {"params": vectors, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=plan.lr)
 
 
 def _progress(plan: Plan, run: Run) -> float:

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from elench.errors import UsageError
 from elench.models.base import ModelChoice
 from elench.models.checkpoints import find, need
 from elench.models.shipped import save_shipped
 from elench.train.examples import Example, read_paragraphs
 from elench.train.loop import FROZEN, Run, Trainer, fit, freeze, load_checkpoint, plan_of, write_card
-from elench.train.options import train_options
+from elench.train.options import destination, train_options
 
 if TYPE_CHECKING:
     import torch
@@ -182,8 +181,7 @@ def command(
     need("torch", "transformers", "safetensors")
     import torch
 
-    if out is None:
-        raise UsageError("--out names the folder for checkpoints and the model")
+    out = destination(out)
     torch.set_num_threads(threads)
     base = find(ModelChoice("encoder", BASE)).folder
     model, tokenizer = new_masked(base, seed)

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from elench.errors import UsageError
+
 file_option = click.option(
     "--file", "more", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Train on this file too: SQuAD JSON or records (.jsonl) with context, question and answer.",
@@ -38,3 +40,10 @@ def train_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):  # fmt: skip
         command = option(command)
     return command
+
+
+def destination(out: Path | None) -> Path:
+    """The folder that --out names; a training that stores nothing is refused."""
+    if out is None:
+        raise UsageError("--out names the folder for checkpoints and the model")
+    return out

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from elench.errors import UsageError
 from elench.models.base import ModelChoice, load_model
 from elench.models.checkpoints import find, need
 from elench.models.shipped import CALIBRATED, save_shipped
@@ -40,7 +39,7 @@ from elench.train.loop import (
     started_from,
     write_card,
 )
-from elench.train.options import file_option, start_option, train_options
+from elench.train.options import destination, file_option, start_option, train_options
 from elench.train.reader_scores import NEAR
 
 if TYPE_CHECKING:
@@ -367,8 +366,7 @@ def command(
                 write_card(out, card := {**card, file: {key: round(value, 3) for key, value in row.items()}})
         _show_reliability(model, scores.some(read_squad(data / UNANSWERABLE), most), out, card)
         return
-    if out is None:
-        raise UsageError("--out names the folder for checkpoints and the model")
+    out = destination(out)
     base = base or find(ModelChoice("encoder", BASE)).folder
     plan = plan_of(minutes, steps, lr, batch, seed, threads, pack_only)
     if plan is None:

@@ -18,11 +18,10 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from elench.errors import UsageError
 from elench.train.claims import CONTRADICTED, LABELS, NOT_FOUND, SUPPORTED, ClaimMaker, paragraphs
 from elench.train.examples import read_paragraphs
 from elench.train.loop import plan_of, started_from
-from elench.train.options import start_option
+from elench.train.options import destination, start_option
 from elench.train.pairs import Encoder, Pair, Task, classifier_options, predict, ship, train_classifier
 from elench.train.paraphrases import FILE as PARAPHRASES
 
@@ -146,8 +145,7 @@ def command(
     batch: int, paraphrases: Path | None, start: Path | None, most: int, pack_only: bool,
 ) -> None:  # fmt: skip
     """Train the support model and print its accuracy on what was kept back, with a confusion table."""
-    if out is None:
-        raise UsageError("--out names the folder for checkpoints and the model")
+    out = destination(out)
     plan = plan_of(minutes, steps, lr, batch, seed, threads, pack_only)
     mixture = Mixture(data, paraphrases)
     task = Task(len(LABELS), LIMITS, mixture, start, whole=True)

@@ -14,8 +14,8 @@ import click
 import numpy as np
 from scipy.stats import spearmanr
 
-from elench.errors import UsageError
 from elench.train.loop import plan_of
+from elench.train.options import destination
 from elench.train.pairs import Pair, Task, classifier_options, predict, ship, train_classifier
 
 LIMITS = (64, 0)
@@ -41,8 +41,7 @@ def command(
     batch: int, pack_only: bool,
 ) -> None:  # fmt: skip
     """Train the well-formedness model and print its rank correlation with the ratings of the test part."""
-    if out is None:
-        raise UsageError("--out names the folder for checkpoints and the model")
+    out = destination(out)
     train, test = (rated(data / f"query_wellformedness_{part}.tsv.gz") for part in ("train", "test"))
 
     def draw(rng: np.random.Generator, epoch: int) -> list[Pair]:

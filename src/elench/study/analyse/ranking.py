@@ -139,6 +139,15 @@ def analyse_study(store: Store, other: Store | None = None, options: Options = O
     return report
 
 
+def _kept(done: Sequence[Sitting], raters: set[str] | None) -> list[Sitting]:
+    """The sittings that count: those of these raters, or all; refused when nobody passed."""
+    kept = list(kept_sittings(done, raters))
+    if not kept:
+        everyone = len({s.rater for s in done})
+        raise UsageError(f"none of {everyone} raters passes the filter: nothing to rank (--unfiltered keeps them all)")
+    return kept
+
+
 def analyse_sittings(
     study: Study,
     sittings: Sequence[Sitting],
@@ -153,11 +162,7 @@ def analyse_sittings(
         raise UsageError("no task has been submitted yet: there is nothing to analyse")
     verdicts = judge_raters(study, done)
     passed = {v.rater for v in verdicts.values() if v.passed}
-    kept = kept_sittings(done, None if options.unfiltered else passed)
-    if not kept:
-        raise UsageError(
-            f"none of {len(verdicts)} raters passes the filter: there is nothing to rank (--unfiltered keeps them all)"
-        )
+    kept = _kept(done, None if options.unfiltered else passed)
     found = judgements(study, kept, protocol.standardise)
     if not found:
         raise UsageError("no rater ever changed a rating: nothing can be standardised or ranked")
@@ -173,18 +178,14 @@ def analyse_sittings(
     ordered = sorted(verdicts.values(), key=lambda v: (v.p is None, v.p if v.p is not None else 0.0, v.rater))
     n_repeat = sum(v.repeat_pairs for v in gaps)
     return Report(
-        title=protocol.title,
-        protocol=protocol.name,
-        source=protocol.source,
-        human=study.human,
+        title=protocol.title, protocol=protocol.name, source=protocol.source, human=study.human,
         standardised=protocol.standardise,
         filter=_filter_text(study, options),
         filtered=protocol.filter.judges_raters,
         passed=_group([s for s in done if s.rater in passed]),
         failed=_group([s for s in done if s.rater not in passed]),
         total=_group(done),
-        tests_taken=tests[0],
-        tests_passed=tests[1],
+        tests_taken=tests[0], tests_passed=tests[1],
         paid=protocol.pay * sum(s.rater in passed for s in done),
         paid_all=protocol.pay * len(done),
         currency=protocol.currency,
@@ -197,17 +198,10 @@ def analyse_sittings(
         agreement=tuple(agreement(study, kept, options.draws, options.seed)),
         replication=tuple(replication),
         replication_how=how,
-        deviation=deviation,
-        difference=options.difference,
-        power=options.power,
-        needed=needed,
-        needed_with_metric=with_metric,
-        correlation=correlation,
-        metric=metric,
-        powered=tuple(powered),
-        mixed=mixed,
-        notes=tuple(notes),
-    )
+        deviation=deviation, difference=options.difference, power=options.power,
+        needed=needed, needed_with_metric=with_metric, correlation=correlation, metric=metric,
+        powered=tuple(powered), mixed=mixed, notes=tuple(notes),
+    )  # fmt: skip
 
 
 def _filter_text(study: Study, options: Options) -> str:
