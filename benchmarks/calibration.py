@@ -257,7 +257,7 @@ CLAIMS: dict[str, dict[str, Callable[[], Claim]]] = {
         "meta, τb, segment, 60 × 5": lambda: coverage("segment", "kendall-b", 60, 5),
         "meta, r, system, 40 × 20 with biases": lambda: between_systems(40, 20),
         "compare --rated, people agree, 12 systems × 60": lambda: people_agree(12, 60, 60),
-        "compare --rated, people agree, 12 systems × 60, lead on 120": lambda: people_agree(12, 60, 120),
+        "compare --rated, people agree, 12 systems × 120, lead on 60": lambda: people_agree(12, 120, 60),
         "powered mean, 20 of 20 groups × 5": lambda: powered(20, 5, 20),
         "meta, r, segment, 60 × 5": lambda: coverage("segment", "pearson", 60, 5),
         "meta, ρ, group, 60 × 8": lambda: coverage("group", "spearman", 60, 8),

@@ -168,7 +168,7 @@ def test_three_items_win_nothing_and_get_no_interval():
     found = compare_result(scored({"a": {"1": 0.9, "2": 0.8, "3": 0.9}, "b": {"1": 0.1, "2": 0.2, "3": 0.1}}))
     pair = found.columns[0].pairs[0]
     assert pair.low is None and pair.bootstrap is None and pair.randomisation == 0.25  # 2 of 2³ exchanges
-    assert found.columns[0].intervals["a"] is None and "no p-value can fall below 0.25" in found.render()
+    assert found.columns[0].intervals["a"] is None and "no randomisation p-value can fall below 0.25" in found.render()
     assert (
         compare_result(
             scored({"a": {"1": 0.9, "2": 0.8, "3": 0.9}, "b": {"1": 0.1, "2": 0.2, "3": 0.1}}), test="bootstrap"
@@ -177,6 +177,14 @@ def test_three_items_win_nothing_and_get_no_interval():
         .beaten("a", 0.05)
         == []
     )
+
+
+def test_a_missing_interval_and_p_have_a_reason_in_the_table():
+    five = {"a": dict(zip("12345", (0.7, 0.8, 0.7, 0.8, 0.7), strict=True)), "b": dict.fromkeys("12345", 0.3)}
+    assert "interval –: too few different items or groups" in compare_result(scored(five)).render()
+    row = next(line for line in compare_result(scored({"a": {"1": 0.9, "2": 0.8}, "b": {"1": 0.1, "2": 0.2}}),
+                                               test="bootstrap").render().splitlines() if "a − b" in line)  # fmt: skip
+    assert row.split()[-3:] == ["–", "–", "2"]  # p, Holm, items
 
 
 def test_the_interval_of_the_difference_equals_the_t_interval_for_normal_items():

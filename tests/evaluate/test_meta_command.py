@@ -192,3 +192,21 @@ def test_meta_needs_no_torch(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout.splitlines()[-1:] == ["[]"], done.stderr
+
+
+def test_outputs_of_one_item_are_drawn_together_without_a_group() -> None:
+    """The same ids in several systems are one item each: 10 units, not 30 records."""
+    from dataclasses import replace
+
+    from elench.evaluate.judgements import from_records
+    from elench.records.record import Record
+    from elench.stats.correlation import correlate
+
+    records = [
+        Record(str(k // 3), system=f"s{k % 3}", human={"q": float(k % 5)}, peers={"m": k * 7 % 11 / 10})
+        for k in range(30)
+    ]
+    one = from_records(records)
+    assert correlate(one, draws=100, coefficients=("pearson",)).method.startswith("resampling 10 groups (30 records")
+    alone = from_records([replace(r, id=f"{r.id}-{r.system}") for r in records])
+    assert correlate(alone, draws=100, coefficients=("pearson",)).method.startswith("resampling 30 records")

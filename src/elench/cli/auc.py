@@ -48,7 +48,7 @@ def command(
     }
     found = areas(records, columns, alpha=alpha, human=human)
     told = [
-        *notes(found, "groups" if human else "originals"),
+        *notes(found, "groups" if human else "originals", alpha),
         *(note for note in joined.notes if "reversed sign" in note),
     ]
     text = render([grid(found)], told, form, 160, [asdict(area) for area in found])

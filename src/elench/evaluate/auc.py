@@ -155,18 +155,20 @@ def grid(found: Sequence[Area]) -> Grid:
     return Grid("", header, tuple((name, *(cells.get((name, kind), "–") for kind in kinds)) for name in names))
 
 
-def notes(found: Sequence[Area], units: str = "originals") -> list[str]:
+def notes(found: Sequence[Area], units: str = "originals", alpha: float = 0.05) -> list[str]:
     """What the numbers are and, in a line, how many records each metric left out."""
     whole = {a.metric: a for a in found if a.kind == found[-1].kind}
     positives, originals = {a.positives for a in found}, max(a.originals for a in found)
     same = len(positives) == 1
     n = str(max(positives)) if same else f"{min(positives)}–{max(positives)}"
     lines = [
-        f"AUC with 95 % interval, resampling {originals} {units}; {n} positives; n: negatives of each kind; metrics "
-        f"that share a letter in a column do not differ (paired test by {units}, Holm, p < .05)."
+        f"AUC with 95 % interval (DeLong's variance over {originals} {units}, t); {n} positives; n: negatives of each "
+        f"kind; metrics that share a letter in a column do not differ (paired test by {units}, Holm, p < {alpha:g})."
     ]
     if any(a.low is None for a in found):
-        lines.append(f"Interval –: too few {units}, or every positive outscores every negative.")
+        lines.append(
+            f"Interval –: too few {units}, or no spread (every positive outscores every negative, or all are tied)."
+        )
     if originals < FEW_GROUPS:
         lines.append(f"only {originals} {units}: intervals and letters are rough below {FEW_GROUPS}")
     left = [

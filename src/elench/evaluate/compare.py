@@ -360,11 +360,11 @@ def _column(items: Items, draws: int, seed: int) -> Column:
     intervals = {s: _clipped(e, low, high) for s, e in zip(systems, alone, strict=True)}
     effective = [items.plan.effective_n(items.values[:, i] - items.values[:, j]) for i, j in couples]
     known = [n for n in effective if n is not None]
-    reasons = dict.fromkeys(e.reason for e in estimates if e.reason and "to resample" in e.reason)
-    notes = [*items.notes, *(f"no intervals: {reason}" for reason in reasons), *items.plan.warnings()]
+    reasons = dict.fromkeys(e.reason for e in estimates if e.reason)
+    notes = [*items.notes, *(f"interval –: {reason}" for reason in reasons), *items.plan.warnings()]
     smallest = 2.0 ** (1 - totals.units)
     if smallest >= 0.05 / len(couples):
-        notes.append(f"with {totals.units} to exchange no p-value can fall below {smallest:.2g}")
+        notes.append(f"with {totals.units} to exchange no randomisation p-value can fall below {smallest:.2g}")
     return Column(
         str(items.metric), items.metric.higher_is_better,
         {s: e.value for s, e in zip(systems, alone, strict=True)}, intervals,

@@ -40,5 +40,5 @@ def _row(pair: Pair, test: str) -> tuple[str, ...]:
     effect = "–" if pair.effect is None else f"{pair.effect:+.2f}"
     raw = getattr(pair, test)
     names = f"{pair.first} − {pair.second}"
-    p = "–" if raw is None else f"{raw:.4f}"
-    return names, f"{pair.difference:+.4f}", limits, effect, f"{pair.wins:.0%}", p, f"{pair.corrected:.4f}", str(pair.n)
+    p, corrected = ("–", "–") if raw is None else (f"{raw:.4f}", f"{pair.corrected:.4f}")
+    return names, f"{pair.difference:+.4f}", limits, effect, f"{pair.wins:.0%}", p, corrected, str(pair.n)

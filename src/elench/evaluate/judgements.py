@@ -42,12 +42,19 @@ class Judgements:
 
     @property
     def groups(self) -> list[str | None]:
-        return [record.group for record in self.records]
+        """What is drawn together: the group (same context); without one the id, where several systems share it."""
+        systems: dict[str, set[str | None]] = {}
+        for record in self.records:
+            systems.setdefault(record.id, set()).add(record.system)
+        return [
+            record.group if record.group is not None else (f"id {record.id}" if len(systems[record.id]) > 1 else None)
+            for record in self.records
+        ]
 
     @property
     def items(self) -> list[str]:
-        """What is resampled together: the group (same context), else the record alone."""
-        return [f"group {r.group}" if r.group is not None else f"record {k}" for k, r in enumerate(self.records)]
+        """The same with a name for every record: one that shares its group with no other stands alone."""
+        return [f"record {k}" if group is None else f"group {group}" for k, group in enumerate(self.groups)]
 
     def where(self, keep: Sequence[bool] | NDArray[np.bool_]) -> Judgements:
         """The same table with only some of its records."""

@@ -55,7 +55,7 @@ def duel(table: Judgements, first: str, second: str, options: Mapping[str, Any])
             {"dimension": dimension, "values": boot.values, **{name: test._asdict() for name, test in tests.items()}}
         )
         raw.append(boot.p)
-        cells = [number(boot.values[0]), number(boot.values[1]), number(boot.value), limits(boot.low, boot.high)]
+        cells = [number(boot.values[0]), number(boot.values[1]), number(boot.value), limits(boot.low, boot.high) or "–"]
         reasons = dict.fromkeys(test.reason for test in tests.values() if test.reason)
         rows.append([dimension, *cells, *(_p(t.p) for t in tests.values()), str(boot.n), "; ".join(reasons)])
     known = [k for k, p in enumerate(raw) if p is not None]
@@ -64,7 +64,17 @@ def duel(table: Judgements, first: str, second: str, options: Mapping[str, Any])
         row.insert(len(row) - 2, _p(float(corrected[known.index(k)])) if k in known else "–")
     head = HEADS[coefficient]
     names = ["bootstrap p", "permutation p", "PERM-BOTH p†", *(["Williams p†"] if closed_form else [])]
-    header = ("dimension", f"{head} first", f"{head} second", "Δ", "95 % interval", *names, correction, "n", "note")
+    header = (
+        "dimension",
+        f"{head} first",
+        f"{head} second",
+        "Δ",
+        "95 % interval",
+        *names,
+        correction,
+        "records",
+        "note",
+    )
     grid = Grid(f"{first} against {second}, {design.level} level", header, tuple(tuple(row) for row in rows))
     swapped = "systems" if "systems" in design.drawn else "groups"
     note = f"Paired bootstrap over {' and '.join(design.drawn)}; permutation: both metrics swapped by {swapped}; "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from elench.evaluate.meta import Evaluation, Row
 from elench.grid import HEADS, Grid, limits, number, span
 from elench.show.tables import render
+from elench.stats.plan import FEWEST_UNITS
 
 if TYPE_CHECKING:
     from elench.evaluate.meta_sections import Section
@@ -64,7 +65,7 @@ def _detail(found: Evaluation, rows: Sequence[Row], title: str) -> Grid:
     header = ["metric", HEADS[main], "95 % interval", *(HEADS[name] for name in others), "n", "same"]
     body = []
     for row in rows:
-        cells = [number(row.values[main]), limits(row.low[main], row.high[main])]
+        cells = [number(row.values[main]), limits(row.low[main], row.high[main]) or "–"]
         cells += [number(row.values[name]) for name in others]
         cells += [str(row.n), row.cluster]
         if judged:
@@ -86,6 +87,8 @@ def evaluation_notes(found: Evaluation) -> list[str]:
     notes = [f"{found.source}: {found.records} records; {found.level} level, {n}; intervals: {found.method}."]
     same = f"'same': metrics sharing a letter do not differ in {HEADS[found.coefficient]}"
     notes.append(f"{same} (paired bootstrap, {found.correction} correction, p < {found.alpha:g}).")
+    if any(row.reason is None and row.low[found.coefficient] is None for row in found.rows):
+        notes.append(f"Interval –: fewer than {FEWEST_UNITS} units to resample, or no spread among them.")
     if any(row.p is not None for row in found.rows):
         notes.append(
             "'≤ X': does not beat the best sanity baseline X significantly "

@@ -95,7 +95,7 @@ def _grid(grid: Grid) -> str:
     """A table of correlations; a coefficient without an interval says why."""
     at = grid.header.index(INTERVAL) if INTERVAL in grid.header else 0
     rows = tuple(tuple(c if c or k != at else "–" for k, c in enumerate(row)) for row in grid.rows)
-    few = any(not row[at] and row[at - 1] != "–" for row in grid.rows)
+    few = any(row[at] in ("", "–") and row[at - 1] != "–" for row in grid.rows)
     remark = note("Interval –: too few to resample.") if few else ""
     return as_html(replace(grid, title="", rows=rows)) + remark
 

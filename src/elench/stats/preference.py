@@ -7,6 +7,7 @@ adds noise. So the two differences of a pair are bivariate normal around 0, and
 
 beta the slope of rating differences on metric differences between system means of n items, sigma the deviation around
 it. The covariances come from a two-way fit (item + system) of scores and ratings, which allows outputs without rating.
+For more items than were rated the chance is that of as many as were rated: an understatement.
 """
 
 from __future__ import annotations
@@ -64,7 +65,10 @@ def agreement(
         places = [codes(place[kept].tolist()) for place in (item, system, group)]
         own = _slope(values[kept], places[0], places[1], places[2], n)[0]
         without.append(slope if own is None else own)
-    return [_at(lead, slope, unit, without, count, items) for lead in leads.tolist()]
+    found = [_at(lead, slope, unit, without, count, items) for lead in leads.tolist()]
+    if n <= items or count < FEWEST_UNITS:
+        return found
+    return [one._replace(reason=f"as on {items} items, which are all that were rated") for one in found]
 
 
 def _at(lead: float, slope: float, unit: float, without: list[float], systems: int, items: int) -> Agreement:
@@ -85,7 +89,7 @@ def _at(lead: float, slope: float, unit: float, without: list[float], systems: i
 def _slope(values: Array, item: Ints, system: Ints, group: Ints, n: int) -> tuple[float | None, float]:
     """beta / sigma for differences of two means of n items, and the deviation of such differences of the metric."""
     fit = _fitted(values, item, system, group)
-    noise = fit.noise * (1 / n - fit.share)
+    noise = fit.noise * max(0.0, 1 / n - fit.share)  # taking noise off would make the matrix unstable
     c = 2 * (fit.between + noise)
     small = 1e-12 * np.maximum(1e-12, np.abs(values).max(axis=0) ** 2)
     if c[0, 0] <= small[0] or c[1, 1] <= small[1]:

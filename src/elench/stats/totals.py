@@ -67,7 +67,7 @@ def bootstrap_t(totals: Totals, contrasts: Array, draws: int = 2000, seed: int =
     n = totals.units
     value = contrasts @ totals.values()
     if n < FEWEST_UNITS:
-        reason = f"only {n} to resample (at least {FEWEST_UNITS} needed)"
+        reason = f"only {n} items or groups to resample (at least {FEWEST_UNITS} needed)"
         return [Studentised(float(v), None, None, None, None, reason) for v in value]
     influence = totals.influence() @ contrasts.T
     error = np.sqrt((n - 1) / n * (influence**2).sum(axis=0))
@@ -78,13 +78,17 @@ def bootstrap_t(totals: Totals, contrasts: Array, draws: int = 2000, seed: int =
     found = []
     for k, v in enumerate(value.tolist()):
         if error[k] <= 1e-12 * max(1.0, abs(v)):
-            found.append(Studentised(v, 0.0, None, None, None, "all groups score the same"))
+            found.append(
+                Studentised(
+                    v, 0.0, None, None, None, "the same in every item or group, so there is no spread to estimate"
+                )
+            )
             continue
         p = (1 + float((ratio[:, k] >= abs(v) / error[k] - 1e-12).sum())) / (draws + 1)
         finite = math.isfinite(quantile[k])
         reach = float(quantile[k] * error[k])
         low, high = (v - reach, v + reach) if finite else (None, None)
-        why = None if finite else "too many draws without variation"
+        why = None if finite else "too few different items or groups: too many draws show no variation"
         found.append(Studentised(v, float(error[k]), low, high, p, why))
     return found
 
