@@ -10,9 +10,9 @@ from statsmodels.api import OLS
 import elench
 from elench.cli import cli
 from elench.errors import UsageError
+from elench.evaluate.bench import TRAINED_ON, kept_back
 from elench.evaluate.calibrate import more_ratings, noise
 from elench.evaluate.calibrate_fit import AT_100, Belief, Scale, _weights, fit, folds, levelled, unseen
-from elench.evaluate.calibrate_shipped import TRAINED_ON, kept_back
 from elench.metrics import metric, split_specs
 from elench.metrics.profile import content_hash
 from elench.testing import check_metric

@@ -96,6 +96,6 @@ def _systems(result: Result, name: str) -> Grid:
             values, groups = [v for v, _ in pairs], [g for _, g in pairs]
             mean = predicted_mean(values, groups, about[dimension]["noise"])
             low, high = about[dimension]["scale"]
-            value, *ends = (f"{min(max(x, low), high):.3f}" for x in (mean.value, mean.low, mean.high))
-            rows.append((dimension, system, value, " to ".join(ends), str(mean.n)))
+            shown, *ends = (f"{min(max(x, low), high):.3f}" for x in (mean.value, mean.low, mean.high))
+            rows.append((dimension, system, shown, " to ".join(ends), str(mean.n)))
     return Grid("", ("dimension", "system", "predicted mean", "95 % interval", "n"), tuple(rows), "llrrr")

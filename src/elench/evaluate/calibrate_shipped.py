@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elench.errors import MissingModel, UsageError
-from elench.evaluate.bench import sampled
+from elench.evaluate.bench import sampled, unlearned
 from elench.evaluate.calibrate import believed, calibrate, measure_costs, quick
 from elench.evaluate.calibrate_data import CANDIDATES
 from elench.evaluate.calibrate_fit import STRENGTHS, Scale
@@ -92,13 +91,6 @@ SHIPPED = {
     ),
 }
 """Metrics whose models are not installed are left out; run the command again when they are."""
-TRAINED_ON = frozenset(("evouna_nq", "semeval2013", "sas"))
-"""Files that the model `equivalent` learned from: only the questions kept back from it are used."""
-
-
-def kept_back(file: str, question: str) -> bool:
-    """One question in five, by the rule of `elench train equivalent`."""
-    return zlib.crc32(f"{file}.jsonl{question.lower()}".encode()) % 5 == 0
 
 
 def make_shipped(
@@ -200,9 +192,7 @@ def _table(data: Path, file: str, specs: Sequence[str], scores: Path, models: Mo
     path = data / f"{file}.jsonl"
     if not path.is_file():
         raise UsageError(f"{path}: no such file; --shipped wants the folder of the rated files")
-    table = load(path)
-    if file in TRAINED_ON:
-        table = table.where([kept_back(file, record.question or "") for record in table.records])
+    table = unlearned(load(path), file)
     plan = next(plan for plan in SHIPPED.values() if file in plan.files or file in plan.others)
     table = sampled(table, plan.most.get(file, 0))
     part = scores / f"{file}.sample.jsonl"

@@ -196,6 +196,11 @@ class Profile(Metric):
         """What it was calibrated to judge."""
         return self.profile.judge
 
+    @property
+    def learned_from(self) -> tuple[str, ...]:
+        """Names of the rated files, without their endings."""
+        return tuple(Path(name).stem for name in str(self.profile.content["data"].get("file", "")).split(" + "))
+
     def check(self) -> None:
         known = self.profile.dimensions
         if self.dimension not in known:

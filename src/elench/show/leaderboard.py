@@ -44,9 +44,9 @@ def write_pages(content: dict[str, Any], folder: Path, stale: Iterable[str]) -> 
 def _grid(file: str, entries: list[dict[str, Any]], stale: set[str]) -> Grid:
     dimensions = list(dict.fromkeys(e["dimension"] for e in entries))
     rows = []
-    for spec, kind, own, mean in best_first(entries):
+    for spec, _, own, mean in best_first(entries):
         by_dimension = {e["dimension"]: e for e in own}
-        cells: list[str | Cell] = [f"{spec} (peer)" if kind == "peer" else f"{spec} (stale)" if spec in stale else spec]
+        cells: list[str | Cell] = [spec + _remarks(own[0], spec in stale)]
         for dimension in dimensions:
             entry = by_dimension.get(dimension, {})
             cells.append(Cell(number(entry.get("r")), under=limits(entry.get("low"), entry.get("high")).strip("[]")))
@@ -56,11 +56,17 @@ def _grid(file: str, entries: list[dict[str, Any]], stale: set[str]) -> Grid:
     return Grid(file, ("metric", *dimensions, "mean", "n", "ms"), tuple(rows))
 
 
+def _remarks(entry: dict[str, Any], stale: bool) -> str:
+    said = {"peer": entry["kind"] == "peer", "stale": stale, "learned here": entry.get("learned_here", False)}
+    return "".join(f" ({word})" for word, holds in said.items() if holds)
+
+
 def _notes(content: dict[str, Any], entries: list[dict[str, Any]]) -> list[str]:
     commits = sorted({e["commit"] for e in entries if e["commit"]})
     notes = [
         "Pearson's r at segment level, 95 % bootstrap interval over groups; mean: of |r| over the dimensions; "
-        "ms: wall time per record on the machine that ran it, answers of earlier metrics reused.",
+        "ms: CPU time per record, answers of earlier metrics reused (wall time where a server answers).",
+        "learned here: the profile learned from this file, so its figure is no test.",
         f"elench {content['elench']}, commit {', '.join(commits) or 'unknown'}.",
     ]
     if content["sample"]:
