@@ -98,3 +98,18 @@ def test_system_means_that_cancel_are_tied() -> None:
     assert found == pytest.approx(5 / np.sqrt(5 * 6))  # 5 of 6 pairs concordant, one tied in the metric
     again = correlate(replace(one, scores=one.scores + 1e6), "system", draws=100, coefficients=("kendall-b",))
     assert again.values["kendall-b"][0, 0] == pytest.approx(found)
+
+
+def test_study_scores_have_the_t_interval_of_passage_means() -> None:
+    """Equal numbers of ratings per passage: scipy's t interval of the passage means, also with five passages."""
+    from scipy import stats
+
+    from elench.study.analyse.scores import Table, intervals
+
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=(5, 2))
+    counts = np.full((5, 2, 1), 4.0)
+    low, high = intervals(Table(("a", "b"), tuple("vwxyz"), means[:, :, None] * counts, counts, np.full(2, 20.0)))
+    for k in range(2):
+        expected = stats.ttest_1samp(means[:, k], 0).confidence_interval()
+        assert (low[k, -1], high[k, -1]) == (pytest.approx(expected.low), pytest.approx(expected.high))

@@ -229,7 +229,7 @@ def _ranking(
     rated = [name for name in study.systems if any(j.system == name for j in found)]
     table = tabulate(found, rated, len(names))
     values = table.scores()
-    low, high = intervals(table, options.draws, options.seed)
+    low, high = intervals(table)
     order = sorted(range(len(rated)), key=lambda k: -values[k, -1])
     pairs, letters = compare_systems(table, order)
     notes = [f"{name} has no kept rating yet" for name in study.systems if name not in rated]
@@ -357,9 +357,10 @@ def _powered(study: Study, found: Sequence[Judged], options: Options) -> tuple[l
     powered = []
     for system in study.systems:
         own = [(mean(rated) if rated else np.nan, value) for key, rated, value in rows if key[1] == system]
+        groups = [_passage(study, key) for key, _, _ in rows if key[1] == system]
         if not own:
             continue
-        got = prediction_powered([h for h, _ in own], [v for _, v in own])
+        got = prediction_powered([h for h, _ in own], [v for _, v in own], groups=groups)
         pair = None if got.low is None or got.high is None else (got.low, got.high)
         alone = None if got.alone_low is None or got.alone_high is None else (got.alone_low, got.alone_high)
         powered.append(
@@ -367,6 +368,12 @@ def _powered(study: Study, found: Sequence[Judged], options: Options) -> tuple[l
         )
     powered.sort(key=lambda p: -(p.value if p.value is not None else -np.inf))
     return powered, correlation, metric
+
+
+def _passage(study: Study, key: tuple[str, str]) -> str:
+    """What outputs are drawn together: those about one passage."""
+    record = study.records.get(key)
+    return f"output {key[0]}" if record is None else record.group or record.context or key[0]
 
 
 def read_scores(path: Path, metric: str | None) -> tuple[dict[tuple[str, str], float], str]:

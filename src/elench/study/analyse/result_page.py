@@ -63,7 +63,7 @@ def as_text(r: Report) -> str:
     unit = "z within rater" if r.standardised else "raw"
     lines = [f"{r.title} ({r.protocol})", f"filter: {r.filter}", ""]
     lines += _raters(r)
-    lines += ["", f"System scores, {unit}; 95 % intervals by bootstrap over passages; a shared letter: no difference"]
+    lines += ["", f"System scores, {unit}; 95 % t intervals over passages; a shared letter: no difference"]
     head = ["system", "", "N", "overall", "95 %", *r.criteria]
     rows = [
         [

@@ -140,14 +140,21 @@ def tabulate(found: Sequence[Judged], systems: Sequence[str], criteria: int, by:
     return Table(tuple(systems), tuple(keys), sums, counts, shown)
 
 
-def intervals(table: Table, draws: int, seed: int) -> tuple[Array, Array]:
-    """95 % percentile intervals of the scores: bootstrap over passages."""
-    n = len(table.units)
-    weights = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=draws).astype(float)
-    drawn = table.scores(weights)
-    with np.errstate(all="ignore"):
-        low, high = np.nanpercentile(drawn, [2.5, 97.5], axis=0)
-    return low, high
+def intervals(table: Table) -> tuple[Array, Array]:
+    """95 % t intervals of the scores: jackknife over the passages that a system has, degrees of freedom one fewer.
+
+    Percentiles of a bootstrap cover 82 % with five passages."""
+    from scipy.stats import t
+
+    value = table.scores()
+    without = table.scores(1 - np.eye(len(table.units)))
+    count = (table.counts.sum(axis=2) > 0).sum(axis=0)[:, None]  # passages per system
+    moved = np.where(np.isfinite(without), without - value, 0.0)
+    own = (table.counts.sum(axis=2) > 0)[:, :, None]
+    centre = np.where(own, moved, 0.0).sum(axis=0) / np.maximum(count, 1)
+    square = (np.where(own, moved - centre, 0.0) ** 2).sum(axis=0)
+    reach = t.ppf(0.975, np.maximum(count - 1, 1)) * np.sqrt((count - 1) / np.maximum(count, 1) * square)
+    return value - reach, value + reach
 
 
 @dataclass(frozen=True)

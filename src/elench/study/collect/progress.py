@@ -248,7 +248,7 @@ def _heads() -> Any:
     )
 
 
-def ranking(study: Study, sittings: Sequence[Sitting], draws: int = 200) -> tuple[Place, ...]:
+def ranking(study: Study, sittings: Sequence[Sitting]) -> tuple[Place, ...]:
     """Systems best first, with intervals and letters; empty while there is nothing to rank."""
     found = judgements(study, sittings, study.protocol.standardise)
     rated = [name for name in study.systems if any(j.system == name for j in found)]
@@ -256,7 +256,7 @@ def ranking(study: Study, sittings: Sequence[Sitting], draws: int = 200) -> tupl
         return ()
     table = tabulate(found, rated, len(study.protocol.criteria))
     values = table.scores()[:, -1]
-    low, high = intervals(table, draws, 0)
+    low, high = intervals(table)
     order = sorted(range(len(rated)), key=lambda k: -values[k])
     _, letters = compare_systems(table, order)
     return tuple(
