@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from elench.errors import UsageError
 from elench.metrics import metric as parse_metric
@@ -34,6 +34,12 @@ class Result(Run):
         """One output line per record, as `elench score --explain` writes it."""
         return (outcome.to_object(self.specs, explain=True) for outcome in self.outcomes)
 
+    @overload
+    def __getitem__(self, key: str) -> dict[Any, float | None]: ...
+    @overload
+    def __getitem__(self, key: tuple[str, str, str]) -> float | None: ...
+    @overload
+    def __getitem__(self, key: tuple[str, str]) -> Any: ...
     def __getitem__(self, key: str | tuple[str, ...]) -> Any:
         """Scores by metric, id and system.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from elench.engine.result import Result
 from elench.errors import Unscored, UsageError
@@ -23,8 +23,19 @@ if TYPE_CHECKING:
 Metrics = str | Metric | Sequence[str | Metric]
 
 
+class Columnar(Protocol):
+    """A pandas, polars, pyarrow or datasets table."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
+Records = str | Path | Source | Record | Mapping[str, Any] | Iterable[Any] | Columnar
+"""What `score` takes: a file name, one record, a dict of columns, several records, or a table."""
+
+
 def score(
-    records: Any,
+    records: Records,
     metrics: Metrics,
     *,
     judge: str | None = None,

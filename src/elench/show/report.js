@@ -101,7 +101,12 @@
     const far = gap.map((g, k) => [Math.abs(g), k]).sort((m, n) => n[0] - m[0]).slice(0, 8).filter(g => g[0] > 0.15).map(g => g[1]);
     const W = 520, H = 340, L = 52, B = 40, span = v => { const lo = Math.min(...v), hi = Math.max(...v); return hi > lo ? [lo, hi] : [lo - .5, hi + .5]; };
     const [x0, x1] = span(xs), [y0, y1] = span(ys);
-    const px = v => L + (v - x0) / (x1 - x0) * (W - L - 12), py = v => H - B - (v - y0) / (y1 - y0) * (H - B - 14);
+    const px = v => L + (v - x0) / (x1 - x0) * (W - L - 12), py = v => H - B - (v - y0) / (y1 - y0) * (H - B - 30);
+    const ticks = (lo, hi) => {  // round numbers: steps of 1, 2 or 5 times a power of ten
+      const raw = (hi - lo) / 4, ten = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].find(m => m * ten >= raw) * ten, out = [];
+      for (let k = Math.ceil(lo / step - 1e-9); k * step <= hi + step * 1e-9; k++) out.push(+(k * step).toPrecision(6));
+      return out;
+    };
     const NS = "http://www.w3.org/2000/svg", svg = document.createElementNS(NS, "svg");
     const add = (tag, attributes, text) => {
       const e = document.createElementNS(NS, tag); for (const n in attributes) e.setAttribute(n, attributes[n]);
@@ -109,12 +114,11 @@
     };
     svg.setAttribute("viewBox", `0 0 ${W} ${H}`); svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", `${specs[y]} against ${specs[x]}, ${both.length} records`);
-    [0, .25, .5, .75, 1].forEach(t => {
-      const vx = x0 + t * (x1 - x0), vy = y0 + t * (y1 - y0);
-      add("line", { x1: L, x2: W - 12, y1: py(vy), y2: py(vy), class: "grid" });
-      add("text", { x: L - 5, y: py(vy) + 4, "text-anchor": "end", class: "small" }, vy.toPrecision(3));
-      add("text", { x: px(vx), y: H - B + 14, "text-anchor": "middle", class: "small" }, vx.toPrecision(3));
+    ticks(y0, y1).forEach(v => {
+      add("line", { x1: L, x2: W - 12, y1: py(v), y2: py(v), class: "grid" });
+      add("text", { x: L - 8, y: py(v) + 4, "text-anchor": "end", class: "small" }, v);
     });
+    ticks(x0, x1).forEach(v => add("text", { x: px(v), y: H - B + 18, "text-anchor": "middle", class: "small" }, v));
     add("text", { x: (L + W) / 2, y: H - 6, "text-anchor": "middle" }, specs[x]); add("text", { x: 4, y: 10 }, specs[y]);
     both.forEach((r, k) => {
       const dot = add("circle", { cx: px(xs[k]).toFixed(1), cy: py(ys[k]).toFixed(1), r: 4, class: far.includes(k) ? "point far" : "point" });
