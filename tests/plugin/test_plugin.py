@@ -1,5 +1,6 @@
-"""A metric in a package of its own is found by its entry point and gets everything."""
+"""The metric that the guide prints, in a package of its own, is found by its entry point and gets everything."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -32,7 +33,11 @@ def test_a_plugin_gets_command_line_card_and_checks(tmp_path):
 
 
 def _copy(source, target):
+    """A package whose only module is the guide's first example."""
+    guide = source.parents[1] / "docs" / "guides" / "write-your-own-metric.md"
+    example = re.search(r"```python\n(.*?)```", guide.read_text(encoding="utf-8"), re.S).group(1)
+    assert example.count("\n") <= 40
     (target / "elench_example").mkdir(parents=True)
-    for name in ("pyproject.toml", "elench_example/__init__.py"):
-        (target / name).write_text((source / name).read_text())
+    (target / "elench_example" / "__init__.py").write_text(example)
+    (target / "pyproject.toml").write_text((source / "pyproject.toml").read_text())
     return target

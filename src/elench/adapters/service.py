@@ -84,30 +84,7 @@ def make_app(
         faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:5]]
         return _problem(422, "; ".join(faults).encode("utf-8", "replace").decode())
 
-    @app.get("/docs", include_in_schema=False)
-    async def documentation() -> HTMLResponse:
-        """What can be asked, as a page that loads nothing from elsewhere."""
-        return HTMLResponse(_page(app.openapi()))
-
-    @app.get("/health")
-    async def health() -> dict[str, str]:
-        """Is the service there?"""
-        return {"status": "ok"}
-
-    @app.get("/metrics")
-    async def metrics() -> dict[str, str]:
-        """Every metric with one sentence."""
-        return {name: cls.description() for name, cls in all_metrics().items()}
-
-    def work(job: Job, check: Callable[[], None]) -> Answer:
-        check()
-        result = score(job.records, job.metrics, models=models, on_step=check)
-        lines = [
-            Line(**o.to_object(result.specs, job.explain), rejected=o.reject.reason if o.reject else None)
-            for o in result.outcomes
-        ]
-        return Answer(results=lines, summary=result.summary(), signatures=dict(result.signatures))
-
+    _add_pages(app)
     refusals: dict[int | str, dict[str, Any]] = {code: {"model": Problem} for code in (400, 408, 413, 422, 503)}
 
     @app.post("/score", responses=refusals)
@@ -122,7 +99,7 @@ def make_app(
             if over.is_set():
                 raise Abandoned
 
-        running = asyncio.ensure_future(line.run(lambda: work(job, check)))
+        running = asyncio.ensure_future(line.run(lambda: _score(job, models, check)))
         gone = asyncio.ensure_future(_hung_up(request))
         try:
             await asyncio.wait({running, gone}, timeout=max_seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -139,6 +116,35 @@ def make_app(
             running.add_done_callback(_forget)
 
     return app
+
+
+def _add_pages(app: FastAPI) -> None:
+    """What the service tells about itself."""
+
+    @app.get("/docs", include_in_schema=False)
+    async def documentation() -> HTMLResponse:
+        """What can be asked, as a page that loads nothing from elsewhere."""
+        return HTMLResponse(_page(app.openapi()))
+
+    @app.get("/health")
+    async def health() -> dict[str, str]:
+        """Is the service there?"""
+        return {"status": "ok"}
+
+    @app.get("/metrics")
+    async def metrics() -> dict[str, str]:
+        """Every metric with one sentence."""
+        return {name: cls.description() for name, cls in all_metrics().items()}
+
+
+def _score(job: Job, models: ModelSet, check: Callable[[], None]) -> Answer:
+    check()
+    result = score(job.records, job.metrics, models=models, on_step=check)
+    lines = [
+        Line(**o.to_object(result.specs, job.explain), rejected=o.reject.reason if o.reject else None)
+        for o in result.outcomes
+    ]
+    return Answer(results=lines, summary=result.summary(), signatures=dict(result.signatures))
 
 
 class WaitingLine:
