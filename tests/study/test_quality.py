@@ -151,6 +151,21 @@ def test_a_design_whose_raters_cannot_rate_enough_controls_is_refused() -> None:
     assert compose(outputs(2, 3), CROWD, None, None, 0)
 
 
+@pytest.mark.parametrize(("systems", "kind"), [(3, "wilcoxon"), (5, "wilcoxon"), (6, "permutation")])
+def test_raters_who_take_one_task_can_pass_in_every_study_that_the_command_makes(
+    tmp_path: Path, systems: int, kind: str
+) -> None:
+    """With few systems a task has too few items for the permutation test: a perfect rater of one task would wait."""
+    write_records(outputs(systems), tmp_path / "records.jsonl")
+    made = CliRunner().invoke(command, ["new", str(tmp_path / "records.jsonl"), "-o", str(tmp_path / "s")])
+    assert made.exit_code == 0 and ("judged as published" in made.output) == (kind == "wilcoxon"), made.output
+    study = load_study(tmp_path / "s")
+    assert study.protocol.filter.kind == kind
+    for task in study.tasks:
+        perfect = np.array([[20.0] * 4 if item.kind == "bad" else [80.0] * 4 for item in task.items])
+        assert judge_rater(study, "r", [sitting(study, "r", task.id, perfect)]).passed
+
+
 def test_the_published_control_is_one_setting(make_study: MakeStudy, tmp_path: Path) -> None:
     write_records(outputs(), tmp_path / "records.jsonl")
     made = CliRunner().invoke(

@@ -73,7 +73,7 @@ def new(
     from elench.records.record import read_records
     from elench.study.design.checks import check_kinds, warnings
     from elench.study.design.choose import choose_records
-    from elench.study.design.compose import add_references, compose, find_human
+    from elench.study.design.compose import add_references, compose, find_human, judged_after_one_task
     from elench.study.design.overview import plan_text
     from elench.study.design.protocol_file import load_protocol, with_paper_filter
     from elench.study.folder import write_study
@@ -90,6 +90,13 @@ def new(
         records = add_references(records, rules.judge)
     systems = sorted({r.system or "" for r in records})
     named = find_human(systems, human)
+    if not judged_after_one_task(len(systems), named is not None, rules):
+        rules = with_paper_filter(rules)
+        click.echo(
+            f"note: {len(systems)} systems make tasks too small for the permutation test, so raters are judged as "
+            "published (--qc paper)",
+            err=True,
+        )
     count = len(records)
     if choose is not None:
         records = choose_records(records, rules.judge, choose, scores)

@@ -65,7 +65,7 @@ def agreement(study: Study, sittings: Sequence[Sitting], draws: int = 1000, seed
         passages = [_passage(study, key) for key in keys]
         if matrix.size == 0:
             nothing: dict[str, float | None] = dict.fromkeys(LEVELS)
-            rows.append(Agreement(criterion.name, nothing, dict.fromkeys(LEVELS), 0, 0, "no task submitted yet"))
+            rows.append(Agreement(criterion.name, nothing, dict.fromkeys(LEVELS), 0, 0, "no task passed yet"))
             continue
         found: dict[str, Alpha] = {
             level: alpha_interval(matrix, level, groups=passages, draws=draws, seed=seed)

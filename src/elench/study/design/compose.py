@@ -17,7 +17,7 @@ import numpy as np
 from elench.errors import UsageError
 from elench.perturb.bad_reference import BadReferences
 from elench.records.record import Record
-from elench.study.design.checks import check_reachable, enough_controls
+from elench.study.design.checks import check_reachable, enough_controls, smallest_permutation_p
 from elench.study.design.protocol import Protocol
 
 Kind = Literal["ordinary", "bad", "repeat", "check"]
@@ -107,6 +107,16 @@ def control_counts(systems: int, human: bool, bad_share: float, repeat_share: fl
     if repeat_share and not human:
         repeats = max(1, repeats)
     return min(bad, others), min(repeats, others - min(bad, others))
+
+
+def judged_after_one_task(systems: int, human: bool, protocol: Protocol) -> bool:
+    """Whether one task has enough items for the permutation test; raters from a platform often take only one."""
+    if protocol.filter.kind != "permutation":
+        return True
+    bad, repeats = control_counts(systems, human, protocol.task.bad_references, protocol.task.repeats)
+    bad = enough_controls(bad, systems, human, protocol) + human
+    items = systems + bad + repeats + (human and protocol.task.repeats > 0)
+    return 2 * smallest_permutation_p(items, bad, 1) < protocol.filter.alpha
 
 
 def compose(
