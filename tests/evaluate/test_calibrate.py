@@ -11,10 +11,12 @@ import elench
 from elench.cli import cli
 from elench.errors import UsageError
 from elench.evaluate.bench import TRAINED_ON, kept_back
-from elench.evaluate.calibrate import more_ratings, noise
+from elench.evaluate.calibrate import coverage, more_ratings, noise
 from elench.evaluate.calibrate_fit import AT_100, Belief, Scale, _weights, fit, folds, levelled, unseen
+from elench.evaluate.judgements import Judgements
 from elench.metrics import metric, split_specs
 from elench.metrics.profile import content_hash
+from elench.records.record import Record
 from elench.testing import check_metric
 from tests.evaluate.rated import rated_records, write
 
@@ -141,6 +143,18 @@ def test_noise_is_split_into_group_system_and_record():
     assert found["group"] == pytest.approx(0.5, abs=0.05)
     assert found["system"] == pytest.approx(0.3, abs=0.12)  # 20 systems only
     assert found["record"] == pytest.approx(0.8, abs=0.02)
+
+
+def test_intervals_of_system_means_hold_the_mean_rating():
+    """Normal misses with system, group and record parts: about 95 % of the intervals must hold the mean."""
+    rng = np.random.default_rng(8)
+    group, system = np.repeat(np.arange(60), 12), np.tile(np.arange(12), 60)
+    x = rng.normal(size=720)
+    y = x + 0.3 * rng.normal(size=60)[group] + 0.2 * rng.normal(size=12)[system] + 0.6 * rng.normal(size=720)
+    records = [Record(id=f"{k}", group=f"g{group[k]}", system=f"s{system[k]}", answer="a") for k in range(720)]
+    table = Judgements(records, ("f1",), x[:, None], {"f1": "metric"}, ("good",), y[:, None])
+    found = coverage(table, None, {}, seed=0)
+    assert found["n"] == 12 * 20 and 0.9 <= found["share"] <= 1.0
 
 
 def test_more_ratings_reads_the_gain_off_the_curve():

@@ -115,6 +115,8 @@ def show_elsewhere(content: dict[str, Any]) -> None:
         click.echo(
             f"  {first['file']} {name}: r = {r:.3f}; with {first['few']} ratings {'–' if few is None else f'{few:.3f}'}"
         )
+    share, n = first["coverage"]["share"], first["coverage"]["n"]
+    click.echo(f"  {first['file']}: {share:.1%} of the means of systems within their 95 % interval (n = {n})")
     for file, tries in first["alone"].items():
         for found in tries:
             click.echo(f"  learned from {first['file']} alone, {file} {found['dimension']}: r = {found['r']:.3f}")

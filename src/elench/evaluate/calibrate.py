@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from elench.errors import UsageError
 from elench.evaluate.calibrate_fit import Belief, Fit, Scale, fit, levelled, unseen
 from elench.evaluate.judgements import Judgements
+from elench.evaluate.predicted import predicted_mean
 from elench.metrics.profile import FORMAT, ProfileFile, content_hash
 from elench.stats.correlation import coefficient, correlate
 from elench.stats.plan import codes
@@ -294,6 +295,34 @@ def noise(residuals: Array, groups: Sequence[str], systems: Sequence[str]) -> di
     group, system = _covariance(centred, groups), _covariance(centred, systems) if len(set(systems)) > 2 else 0.0
     rest = max(float(centred.var()) - group - system, 0.0)
     return {"group": float(np.sqrt(group)), "system": float(np.sqrt(system)), "record": float(np.sqrt(rest))}
+
+
+def coverage(
+    table: Judgements, prior: ProfileFile | None, chosen: Mapping[str, Sequence[str]], seed: int, splits: int = 20
+) -> dict[str, float]:
+    """How often the 95 % interval of a system's predicted mean holds its mean human rating.
+
+    Predictions are those for groups not trained on. Half of the groups, drawn at random, tell the noise; the intervals
+    are for each system's records of the other half."""
+    belief, hits, n = believed(table.metrics, prior), 0, 0
+    rng = np.random.default_rng(seed)
+    for name in table.dimensions:
+        one = _dimension(table, name, belief, None, chosen.get(name, table.metrics))
+        if isinstance(one, str):
+            continue
+        said = unseen(one.scores, one.ratings, one.groups, one.belief, seed).mix
+        systems = [table.systems[k] or "" for k in one.rows]
+        group = codes(one.groups)
+        for _ in range(splits):
+            known = np.isin(group, rng.permutation(int(group.max()) + 1)[: int(group.max() + 1) // 2])
+            half, rest = np.flatnonzero(known), np.flatnonzero(~known)
+            about = noise((one.ratings - said)[half], [one.groups[k] for k in half], [systems[k] for k in half])
+            for system in dict.fromkeys(systems[k] for k in rest):
+                own = [k for k in rest if systems[k] == system]
+                found = predicted_mean(said[own].tolist(), [one.groups[k] for k in own], about)
+                hits += found.low <= float(one.ratings[own].mean()) <= found.high
+                n += 1
+    return {"share": hits / n if n else float("nan"), "n": n}
 
 
 def _covariance(values: Array, labels: Sequence[str]) -> float:

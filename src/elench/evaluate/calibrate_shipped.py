@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from elench.errors import MissingModel, UsageError
 from elench.evaluate.bench import sampled, unlearned
-from elench.evaluate.calibrate import believed, calibrate, measure_costs, quick
+from elench.evaluate.calibrate import believed, calibrate, coverage, measure_costs, quick
 from elench.evaluate.calibrate_data import CANDIDATES
 from elench.evaluate.calibrate_fit import STRENGTHS, Scale
 from elench.evaluate.judgements import Judgements, load
@@ -163,6 +163,7 @@ def _first_file(plan: Shipped, tables: Mapping[str, Judgements], seed: int) -> d
         "r": {name: d["full"]["r"] for name, d in own["dimensions"].items()},
         "few": FEW,
         "r_few": at_few,
+        "coverage": coverage(table, parsed(known), plan.chosen, seed),
         "alone": {other: tried(alone, one, known_to[other]) for other, one in others},
     }
 
@@ -206,7 +207,11 @@ def _table(data: Path, file: str, specs: Sequence[str], scores: Path, models: Mo
     for chosen in by_models.values():
         said = "\n".join([*sorted(session.signatures(chosen).values()), hashlib.sha256(part.read_bytes()).hexdigest()])
         outputs.append(scores / f"{file}.{hashlib.sha256(said.encode()).hexdigest()[:8]}.jsonl")
-        score_file(Job(part, chosen, outputs[-1], session, resume=True))
+        try:
+            score_file(Job(part, chosen, outputs[-1], session, resume=True))
+        except UsageError:  # kept by an earlier version of elench: score again
+            outputs[-1].unlink()
+            score_file(Job(part, chosen, outputs[-1], session))
     table = load(part, outputs)
     peers = [name for name in table.metrics if table.kinds[name] == "peer"]
     own = [name for name in table.metrics if table.kinds[name] == "metric"]
