@@ -17,7 +17,8 @@ $(VENV)/.made:
 	$(PIP) -U pip
 	touch $@
 
-# Not compiled when installed: Python compiles what is imported, a fifth of it.
+# Not compiled when installed: Python compiles what is imported, a fifth of it, when it is first run.
+unexport PYTHONDONTWRITEBYTECODE
 $(VENV)/.demo: $(VENV)/.made pyproject.toml constraints.txt
 	$(PIP) --no-compile -e packages/elench-models -e ".[models]"
 	touch $@

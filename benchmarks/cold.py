@@ -44,6 +44,7 @@ def once(command: list[str]) -> tuple[float, float, float]:
 def main(rounds: int, interpreter: str, only: str, more: tuple[str, ...]) -> None:
     """Print a Markdown table."""
     os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the first round compiles what is imported, as after an install
     click.echo(f"Two records, {rounds} cold processes each; {machine()}\n")
     click.echo("| metric | CPU seconds | wall seconds | peak MB |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
