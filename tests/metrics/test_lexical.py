@@ -124,3 +124,10 @@ def test_sanity_baselines_by_hand():
     assert one("lead-overlap", **summary)[0].value == pytest.approx(2 / 4)  # mill and burned of mill burned last night
     answer = {"question": "Who sold the mill?", "answer": "Ada sold the mill", "references": ("Ada Marsh",)}
     assert one("novel-f1", **answer, judge="answer")[0].value == pytest.approx(2 * 1 / (1 + 3 * 0.05 + 2))
+
+
+def test_meteor_explains_a_text_that_matches_nothing():
+    import elench
+
+    case = elench.judge(answer="x", references="y", metrics="meteor")
+    assert case.scores == {"meteor": 0.0} and case.evidence["meteor"]

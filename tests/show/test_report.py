@@ -266,3 +266,16 @@ def test_an_interval_that_few_groups_do_not_allow_says_so(tmp_path):
     html = rated(tmp_path, values, values[::-1], group="all")
     assert "Interval –: too few to resample." in html and "<td></td><td>" not in html.split("<summary>good")[1][:600]
     assert "too few to resample" not in rated(tmp_path, values, values[::-1])
+
+
+def test_many_systems_can_win_whatever_the_number_of_draws(tmp_path):
+    """16 systems are 120 pairs: after Holm's correction 100 draws could never reach p < .05."""
+    with (tmp_path / "in.jsonl").open("w") as file:
+        for i in range(20):
+            for system in range(16):
+                answer = "a b c d" if system == 3 else f"a {'b' if (i + system) % 2 else 'x'} y z"
+                line = {"id": i, "system": f"s{system}", "judge": "summary", "summary": answer, "references": "a b c d"}
+                file.write(json.dumps({**line, "human": {"good": i % 3}}) + "\n")
+    score_file(Job(tmp_path / "in.jsonl", [metric("rouge-l")], tmp_path / "out.jsonl"))
+    html = report_of(tmp_path / "out.jsonl", draws=100)
+    assert "No system wins" not in html and "summarys" not in html

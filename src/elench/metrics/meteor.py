@@ -69,7 +69,7 @@ def _take(words: list[tuple[int, str]], places: dict[str, list[int]]) -> tuple[P
 def chunks(pairs: Pairs) -> int:
     """Into how many runs, unbroken in both texts, the alignment falls."""
     ordered = sorted(pairs)
-    return sum((i + 1, j + 1) != after for (i, j), after in zip(ordered, [*ordered[1:], None], strict=True))
+    return sum((i + 1, j + 1) != after for (i, j), after in zip(ordered, [*ordered[1:], None], strict=False))
 
 
 def meteor_of(

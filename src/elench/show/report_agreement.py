@@ -16,6 +16,7 @@ from elench.show.evidence import evidence_html
 from elench.show.page import Section, folded, note
 from elench.show.report import View
 from elench.show.report_records import texts
+from elench.show.report_systems import TITLES
 from elench.show.tables import as_html
 
 SHOWN = 8
@@ -53,7 +54,7 @@ def agreement(view: View, judge: str, draws: int, seed: int) -> Iterator[Section
     ratings = judgements(view)
     if ratings is None:
         return
-    title = "Agreement with human judgements" + (f": {judge}s" if judge else "")
+    title = "Agreement with human judgements" + (f": {TITLES[judge].lower()}" if judge else "")
     ratings = with_baselines(ratings)
     try:
         found = evaluate(ratings, draws=draws, seed=seed, coefficients=("pearson", "spearman", "kendall-b"))
@@ -176,7 +177,7 @@ def disagreements(view: View, judge: str) -> Iterator[Section]:
             parts.append(f"<h3>{escape(spec)}</h3>" + "".join(items))
         elif np.isfinite(overall).any():
             parts.append(note(f"{spec}: {_why_none(ratings.scores[:, k], scores)}"))
-    title = "Worst disagreements with human judgements" + (f": {judge}s" if judge else "")
+    title = "Worst disagreements with human judgements" + (f": {TITLES[judge].lower()}" if judge else "")
     yield Section(title, note("z-scores; the mean over the human dimensions.") + "".join(parts))
 
 

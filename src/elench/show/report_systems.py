@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -24,6 +25,7 @@ from elench.show.report import Row, View
 from elench.show.tables import as_html
 from elench.show.winners import how_tested, sentences, winner_grid
 
+ALPHA = 0.05
 TITLES = {"question": "Questions", "answer": "Answers", "summary": "Summaries", "": "Records"}
 MOST_METRICS = 24
 """More metrics than this make pictures that nobody can read; the tables have them all."""
@@ -76,6 +78,8 @@ def _compared(rows: Sequence[Row], specs: Sequence[str], draws: int, seed: int) 
     if len(systems) < 2:
         yield '<p class="lead">One system: nothing to compare. The lowest scores are listed under Every record.</p>'
         return
+    pairs = len(systems) * (len(systems) - 1) // 2
+    draws = max(draws, math.ceil(2 * pairs / ALPHA))  # fewer could not be significant after Holm's correction
     usable, reasons = list(specs), []
     try:
         found = comparison(rows, usable, draws, seed)
