@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from elench.errors import MissingExtra, MissingModel, UsageError
+from elench.evaluate.calibrate import measure_costs
 from elench.evaluate.calibrate_data import judged
 from elench.evaluate.judgements import Judgements, load
 from elench.stats.correlation import correlate
@@ -32,6 +33,8 @@ COSTS = {"parser": 2, "vectors": 2, "reader": 3, "support": 4, "causal": 5, "mas
 """Models by the time they take; others: 1. Cheap metrics are run first."""
 TRAINED_ON = frozenset(("evouna_nq", "semeval2013", "sas"))
 """Files that the shipped model `equivalent` learned from: only the questions kept back from it are used."""
+TIMED = 4
+"""Records that are scored again, without cached answers, to time a metric."""
 LEFT_OUT = frozenset(("judge", "baselines"))
 """Metrics that say nothing without a choice of model: name them with -m."""
 
@@ -171,11 +174,8 @@ def _measure(bench: Bench, task: Task) -> list[dict[str, Any]]:
 
     table, metric = task.table, task.metric
     models = bench.session.models
-    remote = any(models.identity(role).kind == "http" for role in metric.roles)
-    clock = time.perf_counter if remote else time.process_time  # other work on the machine hardly changes CPU time
-    started = clock()
     result = elench.score(table.records, [metric], models=models, cache=bool(bench.session.cache))
-    seconds = (clock() - started) / len(table.records)
+    seconds = measure_costs(table, [str(metric)], TIMED, models)[str(metric)] / 1000
     column = np.array([np.nan if v is None else v for v in result.values(str(metric))], dtype=np.float64)
     one = replace(table, metrics=(str(metric),), scores=column[:, None], kinds={str(metric): "metric"})
     own = {

@@ -65,7 +65,7 @@ def _notes(content: dict[str, Any], entries: list[dict[str, Any]]) -> list[str]:
     commits = sorted({e["commit"] for e in entries if e["commit"]})
     notes = [
         "Pearson's r at segment level, 95 % bootstrap interval over groups; mean: of |r| over the dimensions; "
-        "ms: CPU time per record, answers of earlier metrics reused (wall time where a server answers).",
+        "ms: CPU time per record without cached answers (wall time where a server answers).",
         "learned here: the profile learned from this file, so its figure is no test.",
         f"elench {content['elench']}, commit {', '.join(commits) or 'unknown'}.",
     ]
