@@ -66,7 +66,7 @@ def _notes(content: dict[str, Any], entries: list[dict[str, Any]]) -> list[str]:
     notes = [
         "Pearson's r at segment level, 95 % bootstrap interval over groups; mean: of |r| over the dimensions; "
         "ms: CPU time per record without cached answers (wall time where a server answers).",
-        "learned here: the profile learned from this file, so its figure is no test.",
+        "learned here: the profile learned from this file, so its figure is not an independent test.",
         f"elench {content['elench']}, commit {', '.join(commits) or 'unknown'}.",
     ]
     if content["sample"]:
