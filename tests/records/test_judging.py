@@ -81,3 +81,15 @@ def test_every_judgement_file_is_decided_as_its_makers_say(name):
     found = list(islice(read_records(DATA / f"{name}.jsonl"), 1000))
     (judge,) = {record.judge for record in found}
     assert decide([replace(record, judge=None) for record in found], [], name) == judge
+
+
+def test_a_question_without_its_answer_does_not_make_references_questions():
+    """The model gave no answer to one of two questions: answers are judged all the same."""
+    rows = [{"question": "When?", "answer": "In 1874", "references": "1874"}, {"question": "Who?", "references": "Ada"}]
+    result = elench.score(rows, "f1")
+    assert result.judging == "answer" and result["f1"] == {"0": pytest.approx(2 / 3), "1": None}
+
+
+def test_python_names_its_own_argument_where_it_cannot_decide():
+    with pytest.raises(elench.UsageError, match=r'answers or summaries are judged .*: add judge="answer" or judge='):
+        elench.score([{"answer": "a b", "summary": "a c"}], "length")

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from elench.records.source import Source
     from elench.runs import Outcome
 
-JUDGED = {"question": "questions", "answer": "answers", "summary": "summaries"}
-
 
 @click.command()
 @metric_option
@@ -44,6 +42,7 @@ def command(
     from elench.engine.job import Job, score_file
     from elench.engine.session import Session
     from elench.metrics.paper_models import unlike_paper
+    from elench.records.judging import PLURAL
 
     metrics = metrics_from(specs)
     models = models_from(family, model, dtype, device, pull)
@@ -57,7 +56,7 @@ def command(
     shown = _printer(metrics) if explain else None
     meta = score_file(Job(file, metrics, out, session, strict, resume, explain, shown))
     if meta["judges"]:
-        click.echo(f"elench: {file}: judging {' and '.join(JUDGED[kind] for kind in meta['judges'])}", err=True)
+        click.echo(f"elench: {file}: judging {' and '.join(PLURAL[kind] for kind in meta['judges'])}", err=True)
     if meta["records"]:
         _print_table(meta)
     for line in problems(meta, file, out, strict):

@@ -13,6 +13,7 @@ from elench.records.fields import JUDGES
 if TYPE_CHECKING:
     from elench.records.record import Record
 
+PLURAL = {"question": "questions", "answer": "answers", "summary": "summaries"}
 SAMPLE = 1000
 """So many records decide for the file."""
 CLEAR = 0.8
@@ -62,6 +63,8 @@ def fits(record: Record) -> str | None:
     if not references or not texts:
         return None
     if len(texts) == 1:
+        if record.question and asks(record.question) and not any(map(asks, references)):
+            return None  # a question whose answer is missing
         return next(iter(texts))
     points = {name: _likeness(text[:4000], references) for name, text in texts.items()}
     if record.question:
@@ -121,10 +124,11 @@ def decide(records: Sequence[Record], metrics: Sequence[Need], name: str) -> str
         return None
     choices = [choice for choice in JUDGES if choice in present]
     why = (
-        f"references fit {' and '.join(f'{v} {k}s' for k, v in votes.most_common())}" if referenced
+        f"references fit {' and '.join(f'{v} {PLURAL[k]}' for k, v in votes.most_common())}" if referenced
         else "there are no references"
     )  # fmt: skip
-    options = " or ".join(f"--judge {choice}" for choice in choices)
+    python = name == "records"  # not a file
+    options = " or ".join(f'judge="{choice}"' if python else f"--judge {choice}" for choice in choices)
     raise UsageError(
-        f"{name}: cannot tell whether {' or '.join(f'{c}s' for c in choices)} are judged ({why}): add {options}"
+        f"{name}: cannot tell whether {' or '.join(PLURAL[c] for c in choices)} are judged ({why}): add {options}"
     )
