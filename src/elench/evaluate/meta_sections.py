@@ -98,7 +98,8 @@ def agreement(table: Judgements, draws: int, seed: int) -> Section:
         last = found["interval"]
         rows.append((dimension, *shown, str(last.items), str(last.ratings), last.reason or ""))
     header = ("dimension", *(f"α {level}" for level in LEVELS), "items", "ratings", "note")
-    note = f"Krippendorff's alpha over items with two ratings or more; bootstrap over groups, {draws} draws."
+    note = "Krippendorff's alpha over items with two ratings or more; 95 % t intervals, "
+    note += f"bootstrap over {len(set(table.items))} groups, {draws} draws."
     return Section("agreement", (Grid("Agreement of the raters", header, tuple(rows)),), (note,), content)
 
 
@@ -169,6 +170,7 @@ def estimates(table: Judgements, metric: str) -> Section:
         grids.append(Grid(f"Mean {dimension} with the help of {metric}", header, tuple(rows)))
         content.append({"dimension": dimension, "systems": {s: e._asdict() for s, e in found.items()}})
     note = "Prediction-powered means: unbiased if the rated outputs (or whole groups) were drawn at random; "
+    note += "95 % intervals: jackknife over the rated groups of a system, t; "
     note += "'worth': how many ratings without the metric one rating with it replaces."
     return Section("estimates", tuple(grids), (note,), content)
 
