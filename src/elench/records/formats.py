@@ -19,39 +19,39 @@ from elench.records.spreadsheets import NESTED, Row, as_text, no_constant, read_
 def read_jsonl(path: Path) -> Iterator[Row]:
     """One object per line, or a JSON document under this name."""
     with open_text(path) as file:
-        start = next((text for line in file if (text := line.strip())), "")
-    if start == "{" or start.startswith("["):
-        try:
-            document = parse_document(path)
-        except (ValueError, RecursionError, UsageError):
-            pass  # lines after all: each bad one is named
-        else:
-            yield from rows_of(document, path)
-            return
-    yield from _json_lines(path)
-
-
-def _json_lines(path: Path) -> Iterator[Row]:
-    with open_text(path) as file:
         file.reconfigure(newline="\n")
-        for number, line in enumerate(file, 1):
-            if not (text := line.strip()):
-                continue
-            if at := invalid(line):
-                reason = f"not valid UTF-8 at byte {at} of the line: save the file as UTF-8"
-                yield number, Reject(number, reason, shown(text))
-                continue
+        start = next((text for line in file if (text := line.strip())), "")
+        if start == "{" or start.startswith("["):
             try:
-                value = json.loads(text, parse_constant=no_constant)
-            except (ValueError, RecursionError) as error:
-                message = getattr(error, "msg", str(error))
-                at_column = f" at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-                yield number, Reject(number, f"not valid JSON{at_column}: {message}", text)
-                continue
-            if not isinstance(value, dict):
-                yield number, Reject(number, "a line must be one JSON object: {…}", value)
-                continue
-            yield number, value
+                document = parse_document(path)
+            except (ValueError, RecursionError, UsageError):
+                pass  # lines after all: each bad one is named
+            else:
+                yield from rows_of(document, path)
+                return
+        file.seek(0)
+        yield from _json_lines(file)
+
+
+def _json_lines(file: Iterable[str]) -> Iterator[Row]:
+    for number, line in enumerate(file, 1):
+        if not (text := line.strip()):
+            continue
+        if at := invalid(line):
+            reason = f"not valid UTF-8 at byte {at} of the line: save the file as UTF-8"
+            yield number, Reject(number, reason, shown(text))
+            continue
+        try:
+            value = json.loads(text, parse_constant=no_constant)
+        except (ValueError, RecursionError) as error:
+            message = getattr(error, "msg", str(error))
+            at_column = f" at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+            yield number, Reject(number, f"not valid JSON{at_column}: {message}", text)
+            continue
+        if not isinstance(value, dict):
+            yield number, Reject(number, "a line must be one JSON object: {…}", value)
+            continue
+        yield number, value
 
 
 def _pyarrow() -> Any:
@@ -92,7 +92,9 @@ def read_json(path: Path) -> Iterator[Row]:
     except ValueError as error:
         if "Extra data" not in str(error):
             raise UsageError(f"{path}: not valid JSON: {error}") from None
-        yield from _json_lines(path)
+        with open_text(path) as file:
+            file.reconfigure(newline="\n")
+            yield from _json_lines(file)
         return
     yield from rows_of(document, path)
 
