@@ -66,3 +66,15 @@ def test_a_session_without_elench_tests_imports_nothing_of_it(tmp_path):
     )
     (tmp_path / "test_plain.py").write_text(code)
     assert "1 passed" in run(tmp_path, "-p", "no:hypothesispytest").stdout
+
+
+def test_a_wrong_spec_or_record_fails_in_one_line(tmp_path):
+    (tmp_path / "test_wrong.py").write_text(
+        "def test_spec(assert_score):\n"
+        '    assert_score({"answer": "a", "references": "a"}, "f11", at_least=0)\n\n\n'
+        "def test_record(assert_score):\n"
+        '    assert_score({"answer": 3, "references": "a"}, "f1", at_least=0)\n'
+    )
+    said = run(tmp_path).stdout
+    assert "did you mean f1?" in said and "field 'answer' must be a string" in said
+    assert "Traceback" not in said and "raise UsageError" not in said and "During handling" not in said

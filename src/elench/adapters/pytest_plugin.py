@@ -55,14 +55,21 @@ def elench_session() -> Session:
 @pytest.fixture(scope="session")
 def elench_metric(elench_session: Session) -> Callable[[str], Callable[..., Score]]:
     """`elench_metric("f1")(answer="…", references=["…"])`: the score of one case, with `.value` and `.evidence`."""
+    from elench.errors import ElenchError
     from elench.metrics import metric
 
     def chosen(spec: str) -> Callable[..., Score]:
-        parsed = metric(spec)
+        try:
+            parsed = metric(spec)
+        except ElenchError as wrong:
+            raise pytest.fail.Exception(str(wrong), pytrace=False) from None
 
         def score(record: Any = None, **fields: Any) -> Score:
-            case = _record(record, fields, parsed.judges)
-            (outcome,) = elench_session.score([case], [parsed])
+            try:
+                case = _record(record, fields, parsed.judges)
+                (outcome,) = elench_session.score([case], [parsed])
+            except ElenchError as wrong:
+                raise pytest.fail.Exception(f"{parsed}: {wrong}", pytrace=False) from None
             if str(parsed) not in outcome.scores:
                 pytest.fail(f"{parsed} cannot score this: {outcome.reason(str(parsed))}", pytrace=False)
             return outcome.scores[str(parsed)]

@@ -226,7 +226,8 @@ def parse_numbers(given: Sequence[str], option: str) -> dict[str, float]:
         except ValueError:
             found[name] = float("nan")
         if not name or not math.isfinite(next(reversed(found.values()))):
-            raise UsageError(f"{option} {part}: write METRIC=NUMBER, such as support=-0.02")
+            example = "0.5" if option == "--fail-under" else "-0.02"
+            raise UsageError(f"{option} {part}: write METRIC=NUMBER, such as support={example}")
     return found
 
 
