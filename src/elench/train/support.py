@@ -160,6 +160,8 @@ def command(
         "shares": SHARES,
         **started_from(start),
         "licence": "CC BY-SA 4.0 (from the training data)",
+        "bad at": "two names that changed places, a wrong name or answer of the same kind from the same text; free "
+        "paraphrase of text in lower case; arithmetic",
         **{f"kept back, {kind}": row for kind, row in shown.items()},
     }
     ship(model, base, out, run, plan, {"labels": list(LABELS), "limits": list(LIMITS)}, facts, "fp16")
