@@ -91,15 +91,18 @@ def test_a_stronger_contradiction_overrules_support() -> None:
         {"supported": 0.6, "contradicted": 0.1, "not found": 0.3},
         {"supported": 0.1, "contradicted": 0.7, "not found": 0.2},
     ]
-    assert (join("c", ["a", "b"], said).passage, join("c", ["a", "b"], said).verdict) == ("b", "contradicted")
+    apart = [("a",), ("b",)]
+    assert (join("c", apart, said).passage, join("c", apart, said).verdict) == ("b", "contradicted")
+    assert join("c", [("a", "b"), ("b",)], said).passage == "a b"  # b alone lacks what a says
+    assert join("c", [("a",), ("a", "b")], said).passage == "a b"  # more was read than what supports
     said[1] = {"supported": 0.1, "contradicted": 0.59, "not found": 0.31}
-    assert join("c", ["a", "b"], said).passage == "a"
+    assert join("c", apart, said).passage == "a"
 
 
 def test_passages_are_the_nearest_its_neighbours_and_the_nearest_joined() -> None:
     source = Source(("s0", "s1", "s2", "s3", "s4"), np.eye(5, dtype=np.float32))
     claim = np.array([0.1, 0.0, 0.0, 0.9, 0.5], dtype=np.float32)
-    assert source.passages(claim) == ["s3", "s2 s3 s4", "s3 s4", "s0 s3 s4"]
+    assert source.passages(claim) == [("s3",), ("s2", "s3", "s4"), ("s3", "s4"), ("s0", "s3", "s4")]
 
 
 def test_context_precision_is_average_precision(models: ModelSet) -> None:

@@ -2,7 +2,8 @@
 
 The sentences of the text nearest to the claim are chosen by the encoder. Judged are the nearest sentence alone, the
 two nearest with their neighbours, and the three nearest joined. The most supporting passage counts, unless another
-contradicts the claim more strongly than it supports it.
+contradicts the claim more strongly than it supports it. A sentence that the supporting passage itself holds is no such
+other: alone it lacks what the sentence beside it says.
 """
 
 from __future__ import annotations
@@ -62,14 +63,14 @@ class Source:
         order = np.argsort(-(self.vectors @ claim), kind="stable")
         return [int(i) for i in order[:most]]
 
-    def passages(self, claim: npt.NDArray[np.float32]) -> list[str]:
-        """The passages that a claim is judged by."""
+    def passages(self, claim: npt.NDArray[np.float32]) -> list[tuple[str, ...]]:
+        """The passages that a claim is judged by, as their sentences."""
         if len(self.sentences) <= 2:
-            return [" ".join(self.sentences)]
+            return [self.sentences]
         near = self.nearest(claim)
         groups = [[near[0]], *([i for i in range(k - 1, k + 2) if 0 <= i < len(self.sentences)] for k in near[:2])]
         groups.append(sorted(near))
-        return list(dict.fromkeys(" ".join(self.sentences[i] for i in group) for group in groups))
+        return list(dict.fromkeys(tuple(self.sentences[i] for i in group) for group in groups))
 
 
 async def read_source(*texts: str) -> Source:
@@ -91,14 +92,16 @@ def vector(text: TokenVectors) -> npt.NDArray[np.float32]:
 async def judge(claim: str, source: Source) -> Verdict:
     """Is the claim supported by the source, contradicted, or not found there?"""
     passages = source.passages(vector(await Embed(claim)))
-    said = await together(*[Classify("support", passage, claim) for passage in passages])
+    said = await together(*[Classify("support", " ".join(passage), claim) for passage in passages])
     return join(claim, passages, said)
 
 
-def join(claim: str, passages: Sequence[str], said: Sequence[dict[str, float]]) -> Verdict:
+def join(claim: str, passages: Sequence[tuple[str, ...]], said: Sequence[dict[str, float]]) -> Verdict:
     """One verdict from several passages: the most supporting one, unless another contradicts more strongly."""
     best = max(range(len(said)), key=lambda i: said[i][SUPPORTED])
-    worst = max(range(len(said)), key=lambda i: said[i][CONTRADICTED])
+    held = set(passages[best])
+    others = [i for i in range(len(said)) if i == best or not set(passages[i]) <= held]
+    worst = max(others, key=lambda i: said[i][CONTRADICTED])
     chosen = worst if said[worst][CONTRADICTED] > said[best][SUPPORTED] else best
     chances = said[chosen]
-    return Verdict(claim, passages[chosen], chances[SUPPORTED], chances[CONTRADICTED], chances[NOT_FOUND])
+    return Verdict(claim, " ".join(passages[chosen]), chances[SUPPORTED], chances[CONTRADICTED], chances[NOT_FOUND])
