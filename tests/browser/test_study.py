@@ -305,7 +305,7 @@ def test_a_script_in_a_passage_does_not_run(browser: Any, serve: Serve, tmp_path
     from dataclasses import replace
 
     attack = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
-    records = [replace(r, context=f"{attack} {r.context}", question=f"{attack} {r.question}") for r in outputs(2, 2)]
+    records = [replace(r, context=f"{attack} {r.context}", question=f"{attack} {r.question}") for r in outputs(8, 2)]
     write_records(records, tmp_path / "records.jsonl")
     rules = load_protocol("qg-crowd")
     study = write_study(tmp_path / "s", rules, compose(records, rules, None, None, 0), records, human=None, seed=0)
