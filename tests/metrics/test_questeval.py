@@ -367,5 +367,5 @@ def test_table_4_the_papers_question_tells_the_three_summaries_apart():
     assert correct["verdict"] == "supported"
     assert (hallucinated["verdict"], hallucinated["other"]) == ("contradicted", "St James's Palace")
     assert incomplete["verdict"] != "supported"
-    assert incomplete["unanswerable"] > 10 * correct["unanswerable"]
+    assert incomplete["unanswerable"] > 5 * correct["unanswerable"]
     assert incomplete["confidence"] < correct["confidence"]
