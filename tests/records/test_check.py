@@ -70,6 +70,14 @@ def test_unknown_columns_get_the_map_to_type(tmp_path):
     assert "judging 1 answers" in check(path, "--map", "answer=pred,references=gold").output
 
 
+def test_columns_beside_a_known_field_get_the_map_to_type_and_a_known_schema_gets_none(tmp_path):
+    row = {"question": "Who?", "prediction": "Ada", "gold": "Ada", "passage": "Ada built it."}
+    said = check(write(tmp_path / "x.jsonl", row)).output
+    assert "try --map answer=prediction,references=gold,context=passage" in said
+    ragas = {"user_input": "Who?", "response": "Ada", "reference": "Ada", "notes": "none"}
+    assert "--map" not in check(write(tmp_path / "y.jsonl", ragas)).output
+
+
 def test_json_output(tmp_path):
     done = check(write(tmp_path / "x.jsonl", {"answer": "a", "references": "b"}), "--format", "json")
     assert json.loads(done.stdout)["records"] == 1

@@ -37,6 +37,7 @@ def command(file: Source, form: str) -> None:
 
 def describe(found: Contents, source: Source) -> Iterator[str]:
     """The report, line by line."""
+    from elench.records.mapping import as_option
     from elench.text.languages import NAMES
 
     yield f"{found.file}: {found.records:,} records"
@@ -50,6 +51,8 @@ def describe(found: Contents, source: Source) -> Iterator[str]:
     yield "  fields: " + ", ".join(_counted(name, n, found.records) for name, n in found.fields.items())
     if found.other_fields:
         yield f"  also, passed through: {_some(found.other_fields)}"
+    if guess := source.guess():
+        yield f"  some of these look like fields of a record: try {as_option({**source.mapping, **guess})}"
     if found.fields.get("references"):
         yield f"  references per record: {found.references:g}"
     if found.passages:

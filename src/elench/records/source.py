@@ -152,14 +152,22 @@ class Source:
             lacking.update(dict.fromkeys(needed))
         raise UsageError(f"{self.name}: {self.missing(list(lacking), metrics)}")
 
+    def _unused(self) -> tuple[list[str], list[str]]:
+        """Columns that are no field of a record, and text fields without a column."""
+        used = set(self._mapping.values()) | {n for n in self.columns if n in TEXT_FIELDS}
+        free = [n for n in TEXT_FIELDS if n not in self.columns and n not in self._mapping]
+        return [c for c in self.columns if c not in used], free
+
+    def guess(self) -> dict[str, str]:
+        """Field → column for the columns that look like a field under another name; nothing for a known schema."""
+        return {} if self.recognised is not None else suggest(*self._unused())
+
     def missing(self, lacking: Sequence[str], metrics: Sequence[Need] = ()) -> str:
         """What a file lacks, the columns it has, and what to type."""
         fields = " and ".join(f"'{name}'" for name in lacking)
         needs = "needs" if len(metrics) == 1 else "need"
         who = f", which {', '.join(map(str, metrics))} {needs}" if metrics else ""
-        used = set(self._mapping.values()) | {n for n in self.columns if n in TEXT_FIELDS}
-        free = [n for n in TEXT_FIELDS if n not in self.columns and n not in self._mapping]
-        unused = [c for c in self.columns if c not in used]
+        unused, free = self._unused()
         gold = self.recognised is not None and self.recognised.gold
         if gold:  # gold answers become references as soon as there is an answer to judge
             unused, free, lacking = [c for c in unused if c not in KEPT], ["answer"], ["answer"]
