@@ -90,11 +90,11 @@ class Clusters:
                     n, so_far = own.get(place, (0, 0.0))
                     own[place] = (n + count, so_far + total)
         count, n = len(own), sum(k for k, _ in own.values())
-        what = f"{n} records"
+        what = f"{n} record{'s' * (n != 1)}"
         if len(self.place) >= MOST:
             what += f" in {count} random batches"
         elif count < n:
-            what = f"{count} {'groups' if self.grouped else 'items'} ({n} records)"
+            what = f"{count} {'groups' if self.grouped else 'items'} ({n} record{'s' * (n != 1)})"
         if count < FEWEST_UNITS:
             return Interval(None, count, None, f"no interval: {what}, at least {FEWEST_UNITS} needed")
         centre = mean - self.shift[spec]

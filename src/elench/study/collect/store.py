@@ -386,18 +386,8 @@ def _one(name: str) -> Select[Any]:
 
 def _assignment(row: Row[Any]) -> Assignment:
     order = json.loads(getattr(row, "order"))  # noqa: B009
+    screens = tuple(tuple(screen) for screen in order)
     return Assignment(
-        row.id,
-        row.task,
-        row.rater,
-        row.state,
-        row.session,
-        tuple(tuple(screen) for screen in order),
-        json.loads(row.platform),
-        row.code,
-        row.feedback,
-        row.assigned,
-        row.expires,
-        row.submitted,
-        row.slot,
-    )
+        row.id, row.task, row.rater, row.state, row.session, screens, json.loads(row.platform), row.code, row.feedback,
+        row.assigned, row.expires, row.submitted, row.slot,
+    )  # fmt: skip
