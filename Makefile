@@ -10,7 +10,7 @@ DEMO := demo-out
 FIVE := qrelscore,qascore,qsts,bleu1-kpqa,rouge-l-kpqa,bertscore-kpqa,questeval[form=ours]
 NEW := support,equivalent,answerable,wellformed
 
-.PHONY: demo test lint suite unit models browser docs clean
+.PHONY: slim demo test lint suite unit models browser docs clean
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
@@ -21,7 +21,14 @@ $(VENV)/.made:
 unexport PYTHONDONTWRITEBYTECODE
 $(VENV)/.demo: $(VENV)/.made pyproject.toml constraints.txt
 	$(PIP) --no-compile -e packages/elench-models -e ".[models]"
+	$(MAKE) --no-print-directory slim
 	touch $@
+
+# What no run needs: the tests of NumPy and SciPy, and the symbols that spaCy's binaries carry (where strip is installed).
+slim:
+	cd $(VENV)/lib/python3*/site-packages && rm -rf spacy/tests thinc/tests && \
+	   find numpy scipy -type d -name tests -prune -exec rm -rf {} + && \
+	   { ! command -v strip >/dev/null || find spacy thinc blis srsly preshed -name '*.so' -exec strip --strip-unneeded {} +; }
 
 # torch first, by its pinned version: the constraint keeps every later step on the CPU build.
 $(VENV)/.test: $(VENV)/.demo pyproject.toml constraints.txt

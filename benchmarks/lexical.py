@@ -21,9 +21,9 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
 
 from elench.text.ngrams import pool_of
-from elench.text.tokens import words_13a, words_nltk
 from elench.text.wordlists import FUNCTION_WORDS
 from elench.text.wordnet import POS, tables
+from elench.text.words import words_13a, words_nltk
 
 Pair = tuple[str, str]
 Scorer = Callable[[Sequence[Pair]], list[float]]

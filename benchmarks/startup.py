@@ -36,6 +36,8 @@ def install(extra: str) -> None:
         )
         pip = [python, "-m", "pip", "install", "-q", "--no-compile", "-c", str(root / "constraints.txt")]
         subprocess.run([*pip, *wanted], check=True)
+        if extra:
+            subprocess.run(["make", "-s", "-C", str(root), "slim", f"VENV={folder}"], check=True)
         listed = subprocess.run(
             [python, "-m", "pip", "list", "--format=freeze"], check=True, capture_output=True, text=True
         )

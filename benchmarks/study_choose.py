@@ -1,11 +1,12 @@
 """Do the passages that `study new --choose N` picks decide more comparisons than random ones?
 
-    python benchmarks/study_choose.py RATED.jsonl [--sizes 10,20,30] [--draws 200]
+    python benchmarks/study_choose.py RATED.jsonl [--sizes 10,15,20,25,30,40] [--draws 300]
 
 RATED holds outputs of several systems on the same passages with human ratings (`human`), such as QGEval or SummEval.
 The ratings stand in for the raters of a study of N passages. Decided: pairs of systems that differ by a paired t-test on
 passages, two-sided, p < .05. Tau: Kendall's tau between the ranking found and that of all passages. Passages saved: how
-many more random passages decide as many pairs, on average. With `peers` in the records these serve as metric scores.
+many more random passages decide as many pairs, on average. Percentile: share of random choices of the same size that do
+worse (ties count half); .5 is chance. With `peers` in the records these serve as metric scores.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ def decided(table: Array) -> int:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("file", type=Path)
-    options.add_argument("--sizes", default="10,20,30")
-    options.add_argument("--draws", type=int, default=200)
+    options.add_argument("--sizes", default="10,15,20,25,30,40")
+    options.add_argument("--draws", type=int, default=300)
     chosen = options.parse_args()
     records = [record for record in read_records(chosen.file) if record.human]
     judge = records[0].judge or records[0].guess_judge()
@@ -64,17 +65,26 @@ def report(
         if name != "texts only" and given is None:
             continue
         ranked = rank_passages(found, judge, given)
+        places_of = []
         for n in sizes:
             rows = [places[id(passage.records[0])] for passage in pick(ranked, n)]
-            here = decided(human[rows])
+            here, tau = decided(human[rows]), kendalltau(human[rows].mean(axis=0), everything).statistic
+            chance = [kendalltau(human[r].mean(axis=0), everything).statistic for r in samples[n]]
+            places_of.append((percentile(here, [decided(human[r]) for r in samples[n]]), percentile(tau, chance)))
             same = next((m for m in curve if curve[m] >= here), len(found))
-            tau = kendalltau(human[rows].mean(axis=0), everything).statistic
-            chance = float(np.mean([kendalltau(human[r].mean(axis=0), everything).statistic for r in samples[n][:50]]))
             print(
                 f"{name}, {n} passages: {here} pairs decided, at random {curve[n]:.1f} (mean of {draws}); "
-                f"tau {tau:.2f}, at random {chance:.2f}; passages saved: {same - n}",
+                f"tau {tau:.2f}, at random {np.mean(chance):.2f}; passages saved: {same - n}; "
+                f"percentiles {places_of[-1][0]:.2f}, {places_of[-1][1]:.2f}",
                 flush=True,
             )
+        both = np.mean(places_of, axis=0)
+        print(f"{name}: mean percentile over {len(sizes)} sizes: pairs decided {both[0]:.2f}, tau {both[1]:.2f}")
+
+
+def percentile(value: float, others: list[float]) -> float:
+    """The share of `others` below `value`; ties count half."""
+    return float(np.mean([(other < value) + 0.5 * (other == value) for other in others]))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ Eleven systems, the qg-crowd protocol (20-item tasks), two mixtures of raters. P
    for raters who come for 1 or 2 tasks (rejected ones are stopped, undecided ones take a further task);
 2. Spearman correlation of the found ranking with the true one, with and without the filter;
 3. Pearson's r between the system scores of two runs, of the paper's size (about 300 kept tasks each) and three times as
-   large; true systems 9 points apart give the range of z of the paper's Table 5 (.37).
+   large; true systems 9 points apart give the range of z of the paper's Table 5 (.37);
+4. with `--part target`: the careless share of many studies that end when 60 tasks have passed, as in study_crowd.py.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from study_load import make_study
 
 from elench.stats.agreement import wilson
-from elench.study.analyse.crowd import MIXTURE, Crowd, Truth
+from elench.study.analyse.crowd import KINDS, MIXTURE, Crowd, Truth
 from elench.study.analyse.quality import judge_raters
 from elench.study.analyse.replication import correlate
 from elench.study.analyse.scores import judgements, kept_sittings, tabulate
@@ -103,17 +104,46 @@ def replication_table(study: Study, pairs: int, sizes: list[int], spreads: list[
         print(f"| {' | '.join(values)} |", flush=True)
 
 
+def target_table(study: Study, runs: int, target: int) -> None:
+    """The crowd of study_crowd.py without HTTP: raters come until the target is reached in passed tasks."""
+    shares, careless, kept, good, rejected = [], 0, 0, 0, 0
+    for run in range(runs):
+        rng = np.random.default_rng([2, run])
+        truth = Truth(study, np.random.default_rng([2, run, 7]))
+        sittings, kinds = simulate_run(study, truth, Crowd(MILD, 100, 2), rng)
+        verdicts = judge_raters(study, sittings)
+        counted: list[str] = []
+        for rater, verdict in verdicts.items():  # in the order of arrival
+            if len(counted) >= target:
+                break
+            reads = KINDS[kinds[rater]][0]
+            good, rejected = good + reads, rejected + (reads and not verdict.passed)
+            counted += [kinds[rater]] * verdict.tasks if verdict.passed else []
+        bad = sum(not KINDS[kind][0] for kind in counted)
+        shares.append(bad / len(counted))
+        careless, kept = careless + bad, kept + len(counted)
+    draws = np.random.default_rng(0).choice(shares, (2000, runs)).mean(axis=1)
+    low, high = np.quantile(draws, [0.025, 0.975])
+    print(f"\n{runs} studies of {target} passed tasks: careless share of kept tasks {careless / kept:.4f} (n = {kept})")
+    print(f"mean over studies {mean(shares):.4f} [{low:.4f}, {high:.4f}] (bootstrap over studies)")
+    print(f"studies with careless work: {rate(sum(s > 0 for s in shares), runs)}; above 3 %: "
+          f"{rate(sum(s > 0.03 for s in shares), runs)}; good raters rejected: {rate(rejected, good)}")  # fmt: skip
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--runs", type=int, default=20)
     options.add_argument("--raters", type=int, default=60)
     options.add_argument("--pairs", type=int, default=10, help="pairs of runs for the replication table")
-    options.add_argument("--part", choices=["filter", "replication", "both"], default="both")
+    options.add_argument("--part", choices=["filter", "replication", "both", "target"], default="both")
     options.add_argument("--sizes", default="320,960", help="raters per run of the replication table")
     options.add_argument("--spreads", default="9,12", help="points between the best and the worst true system")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as place:
         study = make_study(Path(place) / "study", 200)
+        if chosen.part == "target":
+            target_table(study, chosen.runs, 60)
+            return
         if chosen.part != "replication":
             for shares in (MIXTURE, MILD):
                 filter_table(study, chosen.runs, chosen.raters, shares)

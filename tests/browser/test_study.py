@@ -316,4 +316,5 @@ def test_a_script_in_a_passage_does_not_run(browser: Any, serve: Serve, tmp_path
     page.wait_for_url("**/t/*/1")
     page.wait_for_timeout(200)
     assert "owned" not in page.title() and page.locator("img").count() == 0
-    assert "<script>" in page.locator(".subject").inner_text() and problems == []
+    # the first item may be a bad reference, which keeps only the beginning of the question
+    assert "<img" in page.locator(".subject").inner_text() and problems == []

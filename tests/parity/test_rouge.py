@@ -4,8 +4,8 @@ import pytest
 from pycocoevalcap.rouge.rouge import Rouge as CocoRouge
 from rouge_score.rouge_scorer import RougeScorer
 
-from elench.text.tokens import words_rouge
 from elench.text.treebank import words_coco
+from elench.text.words import words_rouge
 
 from .pairs import pairs, result, values
 

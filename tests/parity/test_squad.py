@@ -3,7 +3,7 @@
 import pytest
 from torchmetrics.functional.text.squad import _compute_exact_match_score, _compute_f1_score
 
-from elench.text.tokens import words_squad
+from elench.text.words import words_squad
 
 from .pairs import pairs, values
 

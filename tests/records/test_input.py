@@ -188,3 +188,64 @@ def test_plain_text_is_pointed_to_its_option(tmp_path):
     (tmp_path / "x.txt").write_text("hello\n")
     with pytest.raises(UsageError, match=r"use one of \.jsonl.*--text"):
         list(read_records(tmp_path / "x.txt"))
+
+
+def test_a_gold_answer_beside_a_prediction_gets_the_map_to_type(tmp_path):
+    """`answer` alone would be judged: the gold answers instead of the system's."""
+    row = {"document": "d", "summary": "gold", "prediction": "made"}
+    (tmp_path / "in.jsonl").write_text(json.dumps(row))
+    source = as_source(tmp_path / "in.jsonl")
+    assert source.beside() == {"summary": "prediction", "references": "summary"}
+    with pytest.raises(UsageError, match="try --map context=document,summary=prediction,references=summary"):
+        source.for_metrics([metric("f1")])
+    (record,) = as_source(tmp_path / "in.jsonl", source.guess()).read()
+    assert (record.summary, record.references, record.context) == ("made", ("gold",), "d")
+
+
+@pytest.mark.parametrize("columns", [["answer", "model"], ["answer", "system"], ["answer", "references", "prediction"]])
+def test_other_columns_are_not_taken_for_predictions(tmp_path, columns):
+    (tmp_path / "in.jsonl").write_text(json.dumps(dict.fromkeys(columns, "x")))
+    assert as_source(tmp_path / "in.jsonl").beside() == {}
+
+
+def test_numbered_references_are_suggested_together(tmp_path):
+    (tmp_path / "in.csv").write_text("answer,ref2,ref1\na cat,the cat,a cat\n")
+    with pytest.raises(UsageError, match=r"try --map references=ref1\+ref2"):
+        as_source(tmp_path / "in.csv").for_metrics([metric("f1")])
+
+
+@pytest.mark.parametrize("kind", ["gzip", "parquet", "xlsx", "squad"])
+def test_standard_input_may_be_any_kind_of_file(tmp_path, monkeypatch, kind):
+    import pandas
+
+    table = pandas.DataFrame([{"question": "Who?", "answer": "Ada", "references": "Ada"}])
+    if kind == "parquet":
+        table.to_parquet(tmp_path / "in")
+    elif kind == "xlsx":
+        with (tmp_path / "in").open("wb") as file:
+            table.to_excel(file, index=False)
+    elif kind == "gzip":
+        (tmp_path / "in").write_bytes(gzip.compress(table.to_csv(index=False).encode()))
+    else:
+        qas = [{"id": "q", "question": "Who?", "answers": [{"text": "Ada", "answer_start": 0}]}]
+        squad = {"data": [{"title": "t", "paragraphs": [{"context": "Ada.", "qas": qas}]}]}
+        (tmp_path / "in").write_text(json.dumps(squad))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((tmp_path / "in").read_bytes())))
+    (record,) = as_source("-").read()
+    assert (record.question, record.answer) == ("Who?", "Ada")
+
+
+def test_messages_about_standard_input_do_not_name_a_temporary_file(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\xff,b\n1,2\n")))
+    with pytest.raises(UsageError, match=r"^stdin:1: the header is not valid UTF-8"):
+        as_source("-")
+
+
+def test_what_to_type_is_said_for_common_slips(tmp_path):
+    (tmp_path / "comma.jsonl").write_text('{"answer": "a"},\n{"answer": "b"},\n')
+    assert "remove the comma" in next(as_source(tmp_path / "comma.jsonl").read()).reason
+    (tmp_path / "object.jsonl").write_text('{"answer": {"output": "a"}}\n')
+    assert "with output: name a part" in next(as_source(tmp_path / "object.jsonl").read()).reason
+    (tmp_path / "pred.json").write_text('{"q1": "Ada"}')
+    with pytest.raises(UsageError, match=r"elench score GOLD --predictions .*pred\.json"):
+        as_source(tmp_path / "pred.json")

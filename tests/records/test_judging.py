@@ -1,5 +1,6 @@
 """What a file judges is decided once: by what its references fit, then by what the metrics need."""
 
+import json
 import os
 from dataclasses import replace
 from itertools import islice
@@ -65,8 +66,6 @@ def test_records_that_say_what_they_judge_are_left_alone():
 
 def test_a_rag_record_has_its_answer_judged_by_every_metric(tmp_path):
     """The bug this replaces: f1 held the question against the answer's references, beside KPQA judging the answer."""
-    import json
-
     (tmp_path / "rag.jsonl").write_text(json.dumps(RAG))
     for source in ([RAG], tmp_path / "rag.jsonl"):
         result = elench.score(source, "f1,em,bleu,length")
@@ -93,3 +92,33 @@ def test_a_question_without_its_answer_does_not_make_references_questions():
 def test_python_names_its_own_argument_where_it_cannot_decide():
     with pytest.raises(elench.UsageError, match=r'answers or summaries are judged .*: add judge="answer" or judge='):
         elench.score([{"answer": "a b", "summary": "a c"}], "length")
+
+
+@pytest.mark.parametrize("answer", [{}, {"answer": None}])
+def test_answers_under_another_name_are_asked_for_instead_of_judging_the_questions(tmp_path, answer):
+    """It used to compare the questions with the gold answers: f1 = 0 for every record, exit code 0."""
+    row = {"question": "Who built it?", "Model Answer": "Ada", "references": ["Ada Marsh"], **answer}
+    (tmp_path / "in.jsonl").write_text(json.dumps(row))
+    with pytest.raises(UsageError, match=r"references are of answers; no record has 'answer'.*'answer=Model Answer'"):
+        elench.score(tmp_path / "in.jsonl", "f1")
+
+
+def test_references_that_repeat_a_question_are_questions_without_a_question_mark():
+    assert decided([{"question": "Quem fez isto?", "references": ["quem fez isto"]}], "f1") == "question"
+
+
+def test_empty_answers_are_unscored_answers(tmp_path):
+    (tmp_path / "in.jsonl").write_text(json.dumps({"question": "Who built it?", "answer": "", "references": "Ada"}))
+    with pytest.warns(UserWarning, match="empty answer"):
+        assert elench.score(tmp_path / "in.jsonl", "f1").judging == "answer"
+
+
+def test_without_references_each_metric_judges_the_only_text_it_can():
+    row = RAG | {"references": None}
+    (record,) = records({k: v for k, v in row.items() if v is not None})
+    assert metric("support").judged(record) == "answer" and metric("answerable").judged(record) == "question"
+
+
+def test_retrieval_is_judged_without_an_answer():
+    (record,) = records({"question": "Who built it?", "context": "Ada did.", "references": ["Ada"]})
+    assert metric("context-recall").missing(record) is None and metric("f1").missing(record) == "answer"

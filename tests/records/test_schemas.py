@@ -237,3 +237,16 @@ def test_text_files_of_different_length_are_refused(tmp_path):
         from_text_files(hyp, [ref])
     with pytest.raises(UsageError, match=r"none\.txt: no such file"):
         from_text_files(hyp, [tmp_path / "none.txt"])
+
+
+def test_an_empty_prediction_is_a_prediction(tmp_path):
+    """SQuAD v2's programs say "no answer" with an empty text; such a row was read as question generation."""
+    row = {"id": "q", "context": "c", "question": "Who?", "answers": {"text": [], "answer_start": []}, "prediction": ""}
+    (tmp_path / "in.jsonl").write_text(json.dumps(row))
+    (record,) = as_source(tmp_path / "in.jsonl").read()
+    assert (record.answer, record.judge) == ("", "answer")
+
+
+def test_an_output_that_is_text_is_not_kilt(tmp_path):
+    (tmp_path / "in.jsonl").write_text(json.dumps({"id": 1, "input": "Who?", "output": "Ada", "reference": "Ada"}))
+    assert as_source(tmp_path / "in.jsonl").recognised.name == "column names"

@@ -13,7 +13,7 @@ from elench.evaluate.judgements import Judgements
 from elench.records.record import Record
 from elench.stats.correlation import correlate
 from elench.stats.pairwise import pair_verdicts, soft_accuracy
-from elench.stats.plan import Plan
+from elench.stats.resampling_plan import ResamplingPlan
 from elench.stats.significance import Design, permutation_difference, permuted_gaps, williams
 
 SYSTEMS, SEGMENTS = 6, 10
@@ -84,7 +84,7 @@ def test_perm_both_with_the_same_exchanges(level: str, name: str) -> None:
     state = np.random.RandomState(7)
     swap = np.array([1 - state.binomial(1, 0.5, len(K)) for _ in range(50)], dtype=np.float64)
     x, y = np.stack([A, B], 1)[order], GOLD[order, None]
-    plan = Plan(ITEM[order], SYSTEM[order], True)
+    plan = ResamplingPlan(ITEM[order], SYSTEM[order], True)
     gaps = permuted_gaps(x, y, plan, level, name, swap)
     assert gaps[0] == pytest.approx(first, abs=1e-9)
     assert (gaps >= difference - 1e-12).mean() == pytest.approx(share, abs=1e-9)

@@ -17,9 +17,10 @@ from elench.cli.study import command
 from elench.errors import UsageError
 from elench.records.record import write_records
 from elench.study.analyse.sittings import collect
+from elench.study.collect.database import Stale
 from elench.study.collect.handout import NoTask
 from elench.study.collect.site import Site
-from elench.study.collect.store import Arrival, Stale, Store
+from elench.study.collect.store import Arrival, Store
 from elench.study.collect.web import application
 from elench.study.design.checks import answer_places, check_kinds, smallest_p, warnings
 from elench.study.design.compose import compose
@@ -324,3 +325,33 @@ def test_23_a_double_post_lands_on_the_same_page(sqlite_store: Store) -> None:
     assert sitting.changes == 0
     script = (Path(__file__).parents[2] / "src/elench/study/collect/static/rate.js").read_text()
     assert re.search(r"if \(leaving \|\| waiting\) return", script)
+
+
+def test_17_nul_in_a_platforms_link_is_a_bad_link(make_study: MakeStudy, database: str | None) -> None:
+    store = Store(make_study(keep_worker_ids=True), database)
+    page = Visitor(store).get(f"/join/{store.study.secrets.join}?PROLIFIC_PID=a%00b&STUDY_ID=s&SESSION_ID=v")
+    assert page.status_code == 400 and "not complete or was changed" in page.text
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ({"action": "extend", "more": "9" * 30}, "is not a whole number"),
+        ({"action": "extend", "more": "²"}, "is not a whole number"),
+        ({"action": "extend", "more": "5000"}, "extend by 1 to 1000 raters"),
+        ({"action": "reply", "subject": "nobody", "text": "hello"}, "no rater &#39;nobody&#39;"),
+    ],
+)
+def test_odd_actions_of_the_desk_are_refused_with_a_reason(store: Store, form: dict[str, str], message: str) -> None:
+    researcher = Visitor(store)
+    researcher.enter()
+    page = researcher.post("/admin/act", {"csrf": researcher.csrf, **form})
+    assert page.status_code == 400 and message in page.text
+
+
+def test_an_odd_version_number_is_no_version(sqlite_store: Store) -> None:
+    rater = Visitor(sqlite_store)
+    rater.join()
+    page = rater.post(rater.path, {"csrf": rater.csrf, "seen": "²", "go": "next", **rater.answers()})
+    assert page.status_code == 200 and rater.path.endswith("/2")

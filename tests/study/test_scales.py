@@ -81,3 +81,19 @@ def test_a_pairwise_study_from_the_plan_to_the_verdict(tmp_path: Path) -> None:
     (verdict,) = judge_raters(study, [sitting]).values()
     assert verdict.passed and verdict.pairs >= 6 and sitting.slot is not None
     assert {answer for given in sitting.answers.values() for answer in given.values()} >= {"1", "0", "reads better"}
+
+
+def test_two_equal_ranks_are_refused_in_the_raters_language(tmp_path: Path) -> None:
+    text = load_protocol("rag-pairwise").text.replace('scale = "preference"', 'scale = "ranking"')
+    text = re.sub(r"(?m)^bad_references.*$", "", text).replace("outputs = 2", "outputs = 3")
+    text = re.sub(r"(?ms)^\[filter\].*?^\[pay\]", '[filter]\nkind = "none"\n\n[pay]', text)
+    protocol = parse_protocol(f'language = "de"\n{text}', "ranking.toml")
+    records = [replace(record, judge="answer", answer=record.question) for record in outputs(3, 4)]
+    store = Store(
+        write_study(tmp_path / "s", protocol, compose(records, protocol, None, None, 0), records, human=None, seed=0)
+    )
+    rater = Visitor(store)
+    rater.join()
+    page = rater.post(rater.path, {"csrf": rater.csrf, "c-better-0": "1", "c-better-1": "1", "c-better-2": "2"})
+    assert page.status_code == 422 and "jeden Rang von 1 bis 3 genau einmal" in page.text
+    store.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 
 import pytest
@@ -11,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from elench.errors import UsageError
 from elench.study.analyse.sittings import collect
-from elench.study.collect.database import Closed
+from elench.study.collect.database import Closed, Stale
 from elench.study.collect.handout import NoTask
 from elench.study.collect.schema import assignments, raters, ratings
 from elench.study.collect.store import Arrival, Assignment, Store
@@ -130,6 +131,40 @@ def test_writes_of_many_raters_at_once_are_all_kept_and_refusals_hurt_nobody(sto
     assert sorted(refused) == list(range(20))
     for one in held[1:]:
         assert store.current(one.id) == {place: {"relevancy": str(place), "answerability": "5"} for place in range(20)}
+
+
+@pytest.mark.parametrize("trouble", ["stale", "broken"])
+def test_a_rater_whose_write_fails_does_not_spoil_those_that_are_committed_with_it(
+    sqlite_store: Store, trouble: str
+) -> None:
+    database, (bad, good) = sqlite_store._database, [sqlite_store.assign(person(name)) for name in ("bad", "good")]
+    sqlite_store.rate(bad.id, 0, {"relevancy": 50}, tab="new")
+    failed: list[Exception] = []
+
+    def spoil() -> None:
+        try:
+            if trouble == "stale":
+                sqlite_store.rate(bad.id, 0, {"relevancy": 10}, seen=0, tab="old")
+            else:
+                sqlite_store.rate(bad.id, 99, {"relevancy": 10})
+        except (Stale, IndexError) as error:
+            failed.append(error)
+
+    def work() -> None:
+        sqlite_store.rate(good.id, 0, {"relevancy": 70})
+
+    assert database._line is not None
+    threads = [threading.Thread(target=one) for one in (spoil, work)]
+    with database._line:  # both wait for the disk, so that one transaction holds both
+        for thread in threads:
+            thread.start()
+        while len(database._jobs) < 2:
+            time.sleep(0.01)
+    for thread in threads:
+        thread.join()
+    assert len(failed) == 1
+    assert sqlite_store.current(good.id) == {0: {"relevancy": "70"}}
+    assert sqlite_store.current(bad.id) == {0: {"relevancy": "50"}}
 
 
 def test_a_submitted_task_cannot_be_changed(store: Store) -> None:

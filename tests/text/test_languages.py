@@ -9,9 +9,9 @@ from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 import elench
 from elench.metrics.bleu import sentence_bleu
 from elench.text.languages import NAMES, UNKNOWN, language_of
-from elench.text.tokens import words_13a, words_plain, words_rouge, words_squad
 from elench.text.treebank import words_coco
 from elench.text.unspaced import is_unspaced
+from elench.text.words import words_13a, words_plain, words_rouge, words_squad
 
 CHINESE = [
     "这座灯塔建于1874年，由工程师艾达·马什设计。",
@@ -82,3 +82,15 @@ def test_pairs_that_share_words_never_score_zero(language, spec):
     answer, reference = PARALLEL[language]
     rows = [{"answer": answer, "references": [reference]}, {"answer": "x y", "references": ["y z"]}]
     assert next(iter(elench.score(rows, spec)[spec].values())) > 0
+
+
+def test_rouge_reads_chinese_beside_latin_words():
+    """Half of the letters are Latin, and the Chinese half was dropped: rouge-1 was 0. By hand: 6 of 6, 6 of 7 words."""
+    assert elench.metric("rouge-1")("谁建造了灯塔", "谁建造了灯塔 damals?") == pytest.approx(12 / 13)
+
+
+@pytest.mark.parametrize("name", ["context-recall", "context-precision"])
+def test_metrics_of_the_context_leave_other_languages_unscored(name):
+    german = "Ada Marsh hat den Leuchtturm im Jahr 1874 auf der Insel gebaut."
+    with pytest.raises(elench.Unscored, match="looks German"):
+        elench.metric(name)(german, german, context=german)

@@ -13,7 +13,7 @@ from elench.metrics.evidence import Evidence
 from elench.text import wordnet
 from elench.text.lcs import lcs_length, lcs_places
 from elench.text.ngrams import grams, pool, shared_by_order, shared_runs
-from elench.text.tokens import Pieces
+from elench.text.words import Pieces
 
 rows = st.lists(st.sampled_from("abcd"), max_size=12).map(tuple)
 

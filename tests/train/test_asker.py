@@ -18,20 +18,20 @@ def tiny():
     return transformers.LlamaForCausalLM(config).eval()
 
 
-def lesson():
-    from elench.train.branching import Lesson
+def example():
+    from elench.train.branching import Branched
 
-    return Lesson((5, 6, 7, 8), (((1, 2), (9, 10, 0)), ((3,), (11, 12, 13, 0)), ((4, 4, 4), (14, 0))))
+    return Branched((5, 6, 7, 8), (((1, 2), (9, 10, 0)), ((3,), (11, 12, 13, 0)), ((4, 4, 4), (14, 0))))
 
 
 def test_loss_of_a_passage_equals_that_of_its_questions_one_by_one(tiny):
     from elench.train.asker import question_loss
     from elench.train.branching import collate
 
-    other = type(lesson())((9, 9), (((1,), (5, 0)),))
-    together = question_loss(tiny, collate([lesson(), other], pad=0)) * 11
+    other = type(example())((9, 9), (((1,), (5, 0)),))
+    together = question_loss(tiny, collate([example(), other], pad=0)) * 11
     alone = torch.tensor(0.0)
-    for each in (lesson(), other):
+    for each in (example(), other):
         for wish, question in each.branches:
             ids = torch.tensor([[*each.passage, *wish, *question]])
             logs = tiny(ids).logits.log_softmax(-1)[0]
@@ -45,7 +45,7 @@ def test_corrections_start_at_nothing_train_alone_and_merge(tiny):
     from elench.train.branching import collate
     from elench.train.lora import adapt, merge
 
-    batch = collate([lesson()], pad=0)
+    batch = collate([example()], pad=0)
     before = question_loss(tiny, batch).item()
     adapt(tiny, rank=2, scale=2.0, skip=1)
     trained = [name for name, p in tiny.named_parameters() if p.requires_grad]

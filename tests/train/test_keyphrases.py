@@ -32,7 +32,7 @@ from elench.train.keyphrase_examples import (
     sentences,
     statement,
 )
-from elench.train.keyphrases import corpora, lessons, without_facts
+from elench.train.keyphrases import corpora, marked_sheets, without_facts
 from tests.train.tiny import STORY, tiny_bert, tiny_corpora
 
 
@@ -156,7 +156,7 @@ def test_the_papers_recipes_train_end_to_end_and_the_ablation_never_sees_a_quest
     plain = keyphrases.key_loss
 
     def watched(network, batch, cls, sep):
-        seen.extend(bool(lesson.sheet.question) for lesson in batch)
+        seen.extend(bool(item.sheet.question) for item in batch)
         return plain(network, batch, cls, sep)
 
     monkeypatch.setattr(keyphrases, "key_loss", watched)
@@ -186,5 +186,5 @@ def test_the_papers_recipe_tells_the_network_no_facts(tmp_path: Path) -> None:
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(tiny_bert(tmp_path / "base"))
-    made = lessons([Marked("who lived ?", "the king lived", (0.0, 1.0, 0.0), "sentence")], tokenizer)
+    made = marked_sheets([Marked("who lived ?", "the king lived", (0.0, 1.0, 0.0), "sentence")], tokenizer)
     assert any(made[0].sheet.facts) and not any(without_facts(made)[0].sheet.facts)

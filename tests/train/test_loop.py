@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from elench.train.loop import Plan, Trainer, buckets, fit, freeze, slope, write_card  # noqa: E402
+from elench.train.loop import Schedule, Trainer, buckets, fit, freeze, slope, write_card  # noqa: E402
 
 
 def test_buckets_use_every_example_once_and_pad_little() -> None:
@@ -53,22 +53,22 @@ def _trainer(stop_at: int = 10**9) -> Trainer[Any]:
 
 @pytest.mark.parametrize("average", [0.0, 0.9])
 def test_an_interrupted_run_ends_where_an_unbroken_one_does(tmp_path: Path, average: float) -> None:
-    plan = Plan(steps=30, lr=0.02, batch=8, save_minutes=0, log_steps=10, average=average)
+    schedule = Schedule(steps=30, lr=0.02, batch=8, save_minutes=0, log_steps=10, average=average)
     whole = _trainer()
-    run = fit(whole, plan, tmp_path / "whole", log=lambda line: None)
+    run = fit(whole, schedule, tmp_path / "whole", log=lambda line: None)
     assert run.step == 30 and len(run.losses) == 3 and run.losses[-1] < run.losses[0]
     with pytest.raises(KeyboardInterrupt):
-        fit(_trainer(stop_at=13), plan, tmp_path / "broken", log=lambda line: None)
+        fit(_trainer(stop_at=13), schedule, tmp_path / "broken", log=lambda line: None)
     again = _trainer()
-    assert fit(again, plan, tmp_path / "broken", resume=True, log=lambda line: None).step == 30
+    assert fit(again, schedule, tmp_path / "broken", resume=True, log=lambda line: None).step == 30
     for a, b in zip(whole.model.parameters(), again.model.parameters(), strict=True):
         assert torch.equal(a, b)
 
 
 def test_averaged_weights_lie_between_those_of_the_steps(tmp_path: Path) -> None:
     last, mean = _trainer(), _trainer()
-    fit(last, Plan(steps=30, lr=0.02, batch=8), tmp_path / "last", log=lambda line: None)
-    fit(mean, Plan(steps=30, lr=0.02, batch=8, average=0.95), tmp_path / "mean", log=lambda line: None)
+    fit(last, Schedule(steps=30, lr=0.02, batch=8), tmp_path / "last", log=lambda line: None)
+    fit(mean, Schedule(steps=30, lr=0.02, batch=8, average=0.95), tmp_path / "mean", log=lambda line: None)
     start, middle, end = (torch.nn.utils.parameters_to_vector(t.model.parameters()) for t in (_trainer(), mean, last))
     assert 0 < (middle - start).norm() < (end - start).norm()
 
@@ -77,14 +77,14 @@ def test_frozen_parts_stay_as_they_are(tmp_path: Path) -> None:
     trainer = _trainer()
     freeze(trainer.model, "0.weight")
     before = trainer.model[0].weight.clone(), trainer.model[2].weight.clone()
-    fit(trainer, Plan(steps=3, lr=0.02, batch=8), tmp_path, log=lambda line: None)
+    fit(trainer, Schedule(steps=3, lr=0.02, batch=8), tmp_path, log=lambda line: None)
     assert torch.equal(before[0], trainer.model[0].weight)
     assert not torch.equal(before[1], trainer.model[2].weight)
 
 
 def test_a_plan_needs_a_bound() -> None:
     with pytest.raises(ValueError, match="bound"):
-        Plan()
+        Schedule()
 
 
 def test_card_is_written_for_people_and_programs(tmp_path: Path) -> None:

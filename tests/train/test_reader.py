@@ -19,7 +19,7 @@ from elench.models.base import ModelChoice  # noqa: E402
 from elench.models.shipped import grow, load_shipped, shipped_identity, shrink  # noqa: E402
 from elench.train.changes import changed  # noqa: E402
 from elench.train.examples import Example, locate, read_jsonl, read_squad  # noqa: E402
-from elench.train.reader import NEGATIVES, Lesson, corpora, crop, tokenised  # noqa: E402
+from elench.train.reader import NEGATIVES, EpochSampler, corpora, crop, tokenised  # noqa: E402
 from elench.train.reader_scores import auc, best_score, calibration_error, fit_belief, near_misses, reliability  # noqa: E402
 from tests.train.tiny import tiny_bert, tiny_corpora  # noqa: E402
 
@@ -30,20 +30,20 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def lesson(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+def sampler(base: Path, tmp_path_factory: pytest.TempPathFactory) -> EpochSampler:
     data = tiny_corpora(tmp_path_factory.mktemp("data"))
     tokenizer = transformers.AutoTokenizer.from_pretrained(base)
-    return Lesson(tokenised(corpora(data)[0], tokenizer), tokenizer)
+    return EpochSampler(tokenised(corpora(data)[0], tokenizer), tokenizer)
 
 
-def test_only_answers_that_stand_in_their_text_are_learnt(lesson: Lesson) -> None:
-    assert {s.example.answers[0] for s in lesson.sources} == {"Oslo", "1999", "Dora", "the door", "Toledo"}
-    assert len({s.example.group for s in lesson.sources}) == 3, "six articles are kept back"
+def test_only_answers_that_stand_in_their_text_are_learnt(sampler: EpochSampler) -> None:
+    assert {s.example.answers[0] for s in sampler.sources} == {"Oslo", "1999", "Dora", "the door", "Toledo"}
+    assert len({s.example.group for s in sampler.sources}) == 3, "six articles are kept back"
 
 
-def test_every_window_holds_its_answer(lesson: Lesson) -> None:
+def test_every_window_holds_its_answer(sampler: EpochSampler) -> None:
     rng = np.random.default_rng(0)
-    for source in lesson.sources:
+    for source in sampler.sources:
         for size in (4, 18, 25, 200):
             piece = crop(source, size, rng)
             assert piece.text[piece.start : piece.end + 1] == source.text[source.start : source.end + 1]
@@ -51,13 +51,13 @@ def test_every_window_holds_its_answer(lesson: Lesson) -> None:
 
 
 @pytest.mark.parametrize("kind", NEGATIVES)
-def test_negatives_do_not_hold_the_answer(lesson: Lesson, kind: str) -> None:
+def test_negatives_do_not_hold_the_answer(sampler: EpochSampler, kind: str) -> None:
     rng = np.random.default_rng(1)
     groups = {
-        s.example.group: [x for x in lesson.sources if x.example.group == s.example.group] for s in lesson.sources
+        s.example.group: [x for x in sampler.sources if x.example.group == s.example.group] for s in sampler.sources
     }
-    made = [lesson.negative(kind, s, groups, 15, rng) for _ in range(20) for s in lesson.sources]
-    for piece, source in zip(made, [s for _ in range(20) for s in lesson.sources], strict=True):
+    made = [sampler.negative(kind, s, groups, 15, rng) for _ in range(20) for s in sampler.sources]
+    for piece, source in zip(made, [s for _ in range(20) for s in sampler.sources], strict=True):
         if piece is not None:
             assert piece.start == -1
             answer = source.text[source.start : source.end + 1]
@@ -66,8 +66,8 @@ def test_negatives_do_not_hold_the_answer(lesson: Lesson, kind: str) -> None:
     assert kind == "article" or any(made), "articles of one paragraph have no other paragraph"
 
 
-def test_a_changed_question_names_another_of_its_kind(lesson: Lesson) -> None:
-    example = next(s.example for s in lesson.sources if s.example.answers == ("1999",))
+def test_a_changed_question_names_another_of_its_kind(sampler: EpochSampler) -> None:
+    example = next(s.example for s in sampler.sources if s.example.answers == ("1999",))
     rng = np.random.default_rng(2)
     made = {changed(example, rng) for _ in range(200)}
     names = {

@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
-from elench.train.selfcritical import Plan, Task, critic_loss, learn, log_likelihood, save_curve, write
+from elench.train.selfcritical import RewardSchedule, Task, critic_loss, learn, log_likelihood, save_curve, write
 from tests.tiny import tiny
 
 KINDS = [("llama", AutoModelForCausalLM), ("t5", AutoModelForSeq2SeqLM)]
@@ -52,18 +52,18 @@ def test_likelihood_is_the_models_own(kind, loader):
 def test_the_loss_is_equation_15(samples):
     model, tokenizer, tasks = load(*KINDS[0])
     tasks = tasks[:2]
-    plan = Plan(limit=6, batch=2, samples=samples)
+    schedule = RewardSchedule(limit=6, batch=2, samples=samples)
     drawn = [[0.2, 0.9], [0.2, 0.6, 0.9, 0.1]][samples - 1]
 
     def reward(asked, texts):  # the first texts are greedy, the others sampled
         return [0.5, 0.4, *drawn]
 
     torch.manual_seed(3)
-    loss, mean = critic_loss(model, tokenizer, tasks, reward, plan, weight=0.7)
+    loss, mean = critic_loss(model, tokenizer, tasks, reward, schedule, weight=0.7)
     torch.manual_seed(3)
     model.eval()
-    write(model, tokenizer, tasks, plan, sample=False)
-    sampled = write(model, tokenizer, [t for t in tasks for _ in range(samples)], plan, sample=True)
+    write(model, tokenizer, tasks, schedule, sample=False)
+    sampled = write(model, tokenizer, [t for t in tasks for _ in range(samples)], schedule, sample=True)
     expected = 0.0
     for n, task in enumerate(tasks):
         for k in range(samples):
@@ -81,10 +81,10 @@ def test_equations_14_and_15_by_hand(monkeypatch):
     from elench.train import selfcritical
 
     model, tokenizer, tasks = load(*KINDS[0])
-    monkeypatch.setattr(selfcritical, "write", lambda m, t, some, plan, sample: [(3, 4)] * len(some))
+    monkeypatch.setattr(selfcritical, "write", lambda m, t, some, schedule, sample: [(3, 4)] * len(some))
     monkeypatch.setattr(selfcritical, "log_likelihood", lambda *given: [torch.tensor([-2.0, -1.0 - 2.0 - 3.0])])
-    plan = Plan(limit=6, batch=1, samples=1)
-    loss, mean = critic_loss(model, tokenizer, tasks[:1], lambda asked, texts: [0.5, 0.2], plan, weight=0.7)
+    schedule = RewardSchedule(limit=6, batch=1, samples=1)
+    loss, mean = critic_loss(model, tokenizer, tasks[:1], lambda asked, texts: [0.5, 0.2], schedule, weight=0.7)
     assert (float(loss), mean) == (pytest.approx(5.58), 0.5)
 
 
@@ -97,8 +97,8 @@ def test_a_reward_rises(kind, loader, tmp_path):
 
     target = tuple(tokenizer("king king king book")["input_ids"])
     tasks = [Task(t.prompt, target, t.fields) for t in tasks]
-    plan = Plan(steps=40, batch=4, lr=5e-3, limit=6, every=20)
-    curve = learn(model, tokenizer, tasks[:3], tasks[3:], reward, plan, log=lambda line: None)
+    schedule = RewardSchedule(steps=40, batch=4, lr=5e-3, limit=6, every=20)
+    curve = learn(model, tokenizer, tasks[:3], tasks[3:], reward, schedule, log=lambda line: None)
     assert curve.steps == [0, 20, 40] and curve.rewards[-1] > curve.rewards[0] + 0.2
     save_curve(curve, tmp_path, "kings")
     assert json.loads((tmp_path / "curve.json").read_text())["mean"] == curve.rewards

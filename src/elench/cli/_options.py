@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from elench.models.base import ModelSet
 
 Command = Callable[..., Any]
-FAMILIES = ["embedded", "large", "paper"]
+FAMILIES = ["embedded", "large", "large-lm", "paper"]
 DTYPES = ["float32", "int8", "bfloat16", "float16"]
 
 
@@ -89,11 +89,12 @@ def model_options(command: Command) -> Command:
         click.option("--dtype", default="float32", show_default=True, type=click.Choice(DTYPES)),
         click.option(
             "--model", "model", multiple=True, metavar="ROLE=NAME|FOLDER|URL",
-            help="A hub name, a folder, or a server: http://HOST/v1#MODEL.",
+            help="A hub name, a folder, a GGUF file, or a server: http://HOST/v1#MODEL.",
         ),
         click.option(
             "--models", "family", default="embedded", show_default=True, type=click.Choice(FAMILIES),
-            help="embedded: small, offline; large: a bigger encoder (needs torch); paper: the papers' checkpoints.",
+            help="embedded: small, offline; large: a bigger encoder, reader and support; large-lm: a bigger "
+            "judge (needs llama.cpp); paper: the papers' checkpoints.",
         ),
     ):  # fmt: skip
         command = option(command)

@@ -33,12 +33,13 @@ def list_() -> None:
         sha256 = found.sha256[:12] if found else entry.sha256[:12] if entry.files else ""
         here = "yes" if found else "no"
         rows.append((entry.role, entry.name, entry.family, size, entry.licence, here, source, sha256))
-    for card in sorted(SHIPPED.glob("*/card.json")):
+    for card in sorted(SHIPPED.rglob("card.json"), key=lambda path: (len(path.parts), path)):
         own = card.parent
         weights = sum(f.stat().st_size for f in own.glob("weights.*"))
         size = f"{weights / 1e6:.0f} MB" if weights > 5e5 else f"{weights / 1e3:.0f} kB"
+        family = "embedded" if own.parent == SHIPPED else own.parent.name
         licence = str(json.loads(card.read_text(encoding="utf-8")).get("licence", ""))
-        rows.append((own.name, "elench's own", "embedded", size, licence, "yes", "shipped", ""))
+        rows.append((own.name, "elench's own", family, size, licence, "yes", "shipped", ""))
     header = ("role", "model", "family", "size", "licence", "here", "from", "sha256")
     width = table_width() if sys.stdout.isatty() else 200
     click.echo(render([Grid("", header, tuple(rows), "lllrllll")], [], "text", width))
@@ -49,11 +50,15 @@ def list_() -> None:
 @click.argument("names", nargs=-1)
 @click.option("--models", "--family", "family", default="embedded", show_default=True, type=click.Choice(FAMILIES))
 def pull(names: tuple[str, ...], family: str) -> None:
-    """Fetch models by catalog or hub name; without a name, the whole family."""
+    """Fetch models by catalog or hub name; without a name, the whole family.
+
+    The large family includes the embedded one, which plays the roles it has no model for.
+    """
     from elench.models.catalog import catalog
     from elench.models.pull import pull as fetch
 
-    for name in names or [e.name for e in catalog() if e.family == family]:
+    families = ("embedded", "large") if family == "large" else (family,)
+    for name in names or [e.name for e in catalog() if e.family in families]:
         found = fetch(name, lambda line: click.echo(line, err=True))
         click.echo(f"{found.name}  {found.sha256[:12]}  {found.source}")
 

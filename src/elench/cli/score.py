@@ -43,6 +43,7 @@ def command(
     from elench.engine.session import Session
     from elench.metrics.paper_models import unlike_paper
     from elench.records.judging import PLURAL
+    from elench.records.mapping import as_option
 
     metrics = metrics_from(specs)
     models = models_from(family, model, dtype, device, pull)
@@ -57,6 +58,9 @@ def command(
     meta = score_file(Job(file, metrics, out, session, strict, resume, explain, shown))
     if meta["judges"]:
         click.echo(f"elench: {file}: judging {' and '.join(PLURAL[kind] for kind in meta['judges'])}", err=True)
+    if beside := file.beside():
+        column = next(iter(beside.values()))
+        click.echo(f"elench: {file}: '{column}' is not read; if a system wrote it: {as_option(beside)}", err=True)
     if meta["records"]:
         _print_table(meta)
     for line in problems(meta, file, out, strict):

@@ -24,7 +24,7 @@ from elench.runs import Outcome
 if TYPE_CHECKING:
     from elench.models.cache import AnswerCache
 
-Row = Record | Reject
+RecordOrReject = Record | Reject
 Item = TypeVar("Item")
 
 
@@ -51,14 +51,14 @@ class Session:
     explain: bool = True
     """Whether evidence comes back from worker processes; in this process it is worked out when someone looks."""
 
-    def score(self, rows: Iterable[Row], metrics: Sequence[Metric]) -> Iterator[Outcome]:
+    def score(self, rows: Iterable[RecordOrReject], metrics: Sequence[Metric]) -> Iterator[Outcome]:
         """One outcome per row, in order."""
         for window in self.windows(rows, metrics):
             yield from window
 
     def windows(
         self,
-        rows: Iterable[Row],
+        rows: Iterable[RecordOrReject],
         metrics: Sequence[Metric],
         skip: int = 0,
         on_step: Callable[[], None] = lambda: None,
@@ -70,9 +70,9 @@ class Session:
         check_metrics(metrics)
         driver = self.driver(metrics)
         rows, states = first_pass(rows, metrics, driver)
-        waiting: deque[list[Row]] = deque()
+        waiting: deque[list[RecordOrReject]] = deque()
 
-        def records_of(groups: Iterable[list[Row]]) -> Iterator[list[Record]]:
+        def records_of(groups: Iterable[list[RecordOrReject]]) -> Iterator[list[Record]]:
             for group in groups:
                 waiting.append(group)
                 yield [row for row in group if isinstance(row, Record)]

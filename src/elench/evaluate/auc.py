@@ -14,7 +14,7 @@ from elench.errors import UsageError
 from elench.grid import Grid
 from elench.records.record import Record
 from elench.stats.letters import letters
-from elench.stats.plan import FEW_GROUPS
+from elench.stats.resampling_plan import FEW_GROUPS
 from elench.stats.roc import area_and_influence, area_interval, equal_areas
 from elench.stats.significance import holm
 

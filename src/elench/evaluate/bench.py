@@ -20,7 +20,7 @@ from elench.evaluate.calibrate import measure_costs
 from elench.evaluate.calibrate_data import judged
 from elench.evaluate.judgements import Judgements, load
 from elench.stats.correlation import correlate
-from elench.stats.plan import codes
+from elench.stats.resampling_plan import codes
 
 if TYPE_CHECKING:
     from elench.engine.session import Session

@@ -17,7 +17,7 @@ from elench.evaluate.judgements import Judgements
 from elench.evaluate.predicted import predicted_mean
 from elench.metrics.profile import FORMAT, ProfileFile, content_hash
 from elench.stats.correlation import coefficient, correlate
-from elench.stats.plan import codes
+from elench.stats.resampling_plan import codes
 
 if TYPE_CHECKING:
     from elench.models.base import ModelSet

@@ -29,11 +29,12 @@ CANDIDATES = {
     ),
     "summary": (
         "length", "source-overlap[n=1]", "source-overlap", "source-overlap[n=5]", "lead-overlap",
-        *(f"signal[of={kind}]" for kind in (*SIGNALS, "phrases", "copied")), "support",
+        *(f"signal[of={kind}]" for kind in (*SIGNALS, "phrases", "copied")), "support[words=off]",
+        "likelihood",
     ),
 }  # fmt: skip
-"""What is judged → the metrics tried where `-m` names none, few and cheap. A metric that needs what the file lacks is
-left out."""
+"""What is judged → the metrics tried where `-m` names none, few and mostly cheap. A metric that needs what the
+file lacks is left out."""
 
 
 def rated_table(

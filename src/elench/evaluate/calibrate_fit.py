@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elench.metrics.profile import Z_LIMIT
-from elench.stats.plan import codes
+from elench.stats.resampling_plan import codes
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -20,7 +20,7 @@ from elench.errors import UsageError
 from elench.evaluate.compare_tables import pair_grid, system_grid
 from elench.metrics.base import Metric
 from elench.records.record import Record
-from elench.stats.plan import Plan, plan_for
+from elench.stats.resampling_plan import ResamplingPlan, resampling_plan
 from elench.stats.significance import holm
 from elench.stats.totals import Studentised, Totals, bootstrap_t, exchange_test
 
@@ -60,7 +60,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Column:
+class MetricComparison:
     """One metric over all systems."""
 
     metric: str
@@ -93,7 +93,7 @@ class Comparison:
     """A table of systems × metrics; prints as text, Markdown, LaTeX or JSON."""
 
     systems: list[str]
-    columns: list[Column]
+    columns: list[MetricComparison]
     test: str
     alpha: float
     draws: int
@@ -230,10 +230,10 @@ def _checked(found: Comparison, items: Sequence[Items]) -> Comparison:
     return replace(found, added=(*found.added, grid(checked, found.alpha)), extra=extra)
 
 
-def _corrected(columns: list[Column], test: str, family: str) -> list[Column]:
+def _corrected(columns: list[MetricComparison], test: str, family: str) -> list[MetricComparison]:
     """Holm over the pairs of each metric, or over all of them together. A test without a p-value counts as 1."""
 
-    def raw(column: Column) -> list[float]:
+    def raw(column: MetricComparison) -> list[float]:
         return [1.0 if (p := getattr(pair, test)) is None else p for pair in column.pairs]
 
     together = [p for column in columns for p in raw(column)]
@@ -273,7 +273,7 @@ class Items:
     """items × systems: mean score of an item's records"""
     totals: Totals
     """Summed by group"""
-    plan: Plan
+    plan: ResamplingPlan
     """Over items: which group each belongs to"""
     coverage: dict[str, int]
     notes: tuple[str, ...]
@@ -297,7 +297,7 @@ def items_of(result: Result, metric: Metric, systems: list[str], keys: Sequence[
     common = _common(rows, spec)
     first_counts = rows[systems[0]][common[0]][0][1]
     by_counts = bool(first_counts) and metric.corpus_score(first_counts) is not None
-    plan = plan_for([groups[key] for key in common], [None] * len(common))
+    plan = resampling_plan([groups[key] for key in common], [None] * len(common))
     width = len(first_counts) if by_counts else 2
     sums = np.zeros((plan.groups, len(systems), width))
     values = np.empty((len(common), len(systems)))
@@ -348,7 +348,7 @@ def _corpus_score(metric: Metric) -> Any:
     return scores
 
 
-def _column(items: Items, draws: int, seed: int) -> Column:
+def _column(items: Items, draws: int, seed: int) -> MetricComparison:
     systems, totals = items.systems, items.totals
     couples = list(combinations(range(len(systems)), 2))
     unit = np.eye(len(systems))
@@ -365,7 +365,7 @@ def _column(items: Items, draws: int, seed: int) -> Column:
     smallest = 2.0 ** (1 - totals.units)
     if smallest >= 0.05 / len(couples):
         notes.append(f"with {totals.units} to exchange no randomisation p-value can fall below {smallest:.2g}")
-    return Column(
+    return MetricComparison(
         str(items.metric), items.metric.higher_is_better,
         {s: e.value for s, e in zip(systems, alone, strict=True)}, intervals,
         len(items.values), totals.units, items.coverage, pairs,

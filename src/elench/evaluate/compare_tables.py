@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from elench.grid import Cell, Grid
 
 if TYPE_CHECKING:
-    from elench.evaluate.compare import Column, Comparison, Pair
+    from elench.evaluate.compare import Comparison, MetricComparison, Pair
 
 
 def system_grid(found: Comparison) -> Grid:
@@ -25,7 +25,7 @@ def system_grid(found: Comparison) -> Grid:
     return Grid("", ("", "system", *(column.metric for column in found.columns)), tuple(rows), "ll")
 
 
-def pair_grid(column: Column, test: str, most: int | None) -> Grid:
+def pair_grid(column: MetricComparison, test: str, most: int | None) -> Grid:
     """The pairs of one metric, the most significant first."""
     pairs = sorted(column.pairs, key=lambda pair: (pair.corrected, -abs(pair.difference)))
     shown = pairs[:most]

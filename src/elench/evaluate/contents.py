@@ -189,8 +189,7 @@ def abilities(records: Sequence[Record]) -> tuple[dict[str, int], dict[str, str]
 def why_not(metric: Metric, record: Record) -> str:
     """Why a metric cannot judge a record; empty when it can."""
     try:
-        judged = metric.judged(record)
-        for name in (judged, *metric.reads):
+        for name in metric.needed(record):
             if name == "references":
                 metric.given_references(record)
             else:

@@ -19,7 +19,7 @@ from elench.grid import Cell, Grid
 from elench.metrics import higher_is_better, metric, split_specs
 from elench.runs import Run
 from elench.runs.summary import known
-from elench.stats.plan import plan_for
+from elench.stats.resampling_plan import resampling_plan
 from elench.stats.significance import holm
 from elench.stats.totals import Studentised, Totals, bootstrap_t
 
@@ -162,7 +162,7 @@ def _estimate(
     ]
     if not pairs:
         raise UsageError(f"{spec}: no record is scored in both runs; records are paired by id and system")
-    plan = plan_for([group for group, _, _ in pairs], [None] * len(pairs))
+    plan = resampling_plan([group for group, _, _ in pairs], [None] * len(pairs))
     sums = np.zeros((plan.groups, 2, 2))
     for group, (_, before, now) in zip(plan.group, pairs, strict=True):
         sums[group, 0] += (before, 1.0)

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Row:
+class MetricAgreement:
     """One metric and one human dimension."""
 
     part: str
@@ -58,7 +58,7 @@ class Evaluation:
     coefficient: str
     """The coefficient that ranks, marks and clusters"""
     coefficients: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[MetricAgreement, ...]
     records: int
     method: str
     correction: str
@@ -92,7 +92,7 @@ def evaluate(
         raise UsageError(
             f"{table.source}: no metric to judge: give --scores FILE (from `elench score`) or records with peers"
         )
-    rows: list[Row] = []
+    rows: list[MetricAgreement] = []
     notes, methods = list(table.notes), []
     warned: dict[str, None] = {}
     for part, records in slices(table, by):
@@ -128,7 +128,9 @@ def _used(level: str, main: str, others: Sequence[str]) -> tuple[str, ...]:
     return (main, *(name for name in every if name != main))
 
 
-def _rows(part: str, table: Judgements, found: Estimates, main: str, correction: str, alpha: float) -> list[Row]:
+def _rows(
+    part: str, table: Judgements, found: Estimates, main: str, correction: str, alpha: float
+) -> list[MetricAgreement]:
     rows = []
     for d, dimension in enumerate(table.dimensions):
         value = found.values[main][:, d]
@@ -140,7 +142,7 @@ def _rows(part: str, table: Judgements, found: Estimates, main: str, correction:
         for m in order + undefined:
             p, mark = marks.get(m, (None, ""))
             rows.append(
-                Row(
+                MetricAgreement(
                     part=part,
                     dimension=dimension,
                     metric=table.metrics[m],
@@ -202,7 +204,7 @@ def _gaps(table: Judgements) -> list[str]:
     return found
 
 
-def _undefined_groups(rows: Sequence[Row]) -> list[str]:
+def _undefined_groups(rows: Sequence[MetricAgreement]) -> list[str]:
     """Metrics that have no coefficient in a tenth or more of the groups: their mean is over the rest."""
     lacking = {
         f"{row.metric}: no {row.dimension} coefficient in {row.groups - row.n} of {row.groups} groups (constant "

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from elench.engine.result import Result
 from elench.errors import UsageError
-from elench.evaluate.compare import Column, Comparison
+from elench.evaluate.compare import Comparison, MetricComparison
 from elench.evaluate.judgements import Judgements, from_records
 from elench.grid import Grid
 from elench.stats.estimation import prediction_powered
-from elench.stats.plan import codes
 from elench.stats.preference import agreement
+from elench.stats.resampling_plan import codes
 
 Array = NDArray[np.float64]
 
@@ -97,7 +97,7 @@ def preferences(found: Comparison, rated: Judgements) -> list[Preference]:
     return out
 
 
-def _of_metric(column: Column, one: Judgements, dimension: str) -> list[Preference]:
+def _of_metric(column: MetricComparison, one: Judgements, dimension: str) -> list[Preference]:
     records = one.records
     ids: dict[str, set[str | None]] = {}
     for record in records:

@@ -16,8 +16,8 @@ from elench.metrics.formulas import f_measure
 from elench.metrics.meteor import meteor
 from elench.metrics.rouge import rouge_l
 from elench.records.record import Record
-from elench.text.tokens import REMEMBERED, words_nltk
 from elench.text.wordlists import FUNCTION_WORDS, QUESTION_WORDS
+from elench.text.words import REMEMBERED, words_nltk
 
 KINDS = ("ner", "qt", "re", "fw")
 """Named entity, question type, relevant content word, function word."""

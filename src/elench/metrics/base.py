@@ -58,6 +58,8 @@ class Metric(ABC):
     citation: ClassVar[str] = ""
     limits: ClassVar[str] = ""
     """Known limits: what it measures badly."""
+    reads_judged: ClassVar[bool] = True
+    """Whether it reads the judged text; the context metrics do not."""
     noted: ClassVar[bool] = True
     """Whether its evidence names what occurs on one side only (see `metrics.notes`)."""
     example: ClassVar[Mapping[str, Any]] = {}
@@ -108,13 +110,20 @@ class Metric(ABC):
         if record.judge and wanted != record.judge:  # the references are of what the record judges
             raise Unscored(f"judge={wanted}, but this record judges {record.judge}")
         if not wanted:
-            wanted = self.judges[0] if len(self.judges) == 1 else record.guess_judge()
+            wanted = self._choice(record)
             if record.assumed and wanted != record.assumed and "references" in self.reads:
                 raise Unscored(f"{self.name} judges {wanted}, but the references are of the {record.assumed}")
         if wanted not in self.judges:
             raise Unscored(f"{self.name} judges {' or '.join(self.judges)}, this record judges {wanted}")
         self._check_language(record)
         return wanted
+
+    def _choice(self, record: Record) -> str:
+        """What is judged where nobody says: the only text it can judge, else what the file or the record is about."""
+        present = [name for name in self.judges if getattr(record, name) is not None]
+        if len(self.judges) == 1 or (len(present) == 1 and not record.assumed and "references" not in self.reads):
+            return (present or self.judges)[0]
+        return record.guess_judge()
 
     def _check_language(self, record: Record) -> None:
         if record.any_language or not self.languages:
@@ -144,10 +153,15 @@ class Metric(ABC):
             raise Unscored("no reference")
         return references
 
+    def needed(self, record: Record) -> tuple[str, ...]:
+        """The fields of this record that it reads; Unscored when it cannot judge such a record."""
+        judged = self.judged(record)
+        return (judged, *self.reads) if self.reads_judged else self.reads
+
     def missing(self, record: Record) -> str | None:
         """The field this metric needs and the record does not have at all, if any."""
         try:
-            needed = (self.judged(record), *self.reads)
+            needed = self.needed(record)
         except Unscored:
             return None
         for name in needed:

@@ -12,14 +12,14 @@ from elench.metrics import Metric, Score, param, register
 from elench.metrics.evidence import Evidence
 from elench.records.record import Record
 from elench.text.ngrams import Pool, pool_of, shared_by_order, shared_runs
-from elench.text.tokens import Tokens, words_13a
 from elench.text.treebank import words_coco
+from elench.text.words import Words, words_13a
 
 TOKENIZERS = {"sacrebleu": words_13a, "coco": words_coco}
 SMOOTHING_VALUE = {"floor": 0.1, "add-k": 1.0}
 
 
-def bleu_counts(candidate: Tokens, references: Pool, n: int = 4) -> tuple[int, ...]:
+def bleu_counts(candidate: Words, references: Pool, n: int = 4) -> tuple[int, ...]:
     """The sufficient statistics: length, closest reference length (the shorter on a tie), n matches, n totals."""
     length, lengths = len(candidate), references.lengths
     closest = lengths[0] if len(lengths) == 1 else min(lengths, key=lambda own: (abs(own - length), own))
@@ -79,7 +79,7 @@ def sentence_bleu(
     return coco_score(counts) if dialect == "coco" else bleu_score(counts, smooth)
 
 
-def _explain(candidate: Tokens, references: Pool, counts: tuple[int, ...]) -> dict[str, Any]:
+def _explain(candidate: Words, references: Pool, counts: tuple[int, ...]) -> dict[str, Any]:
     n = len(counts) // 2 - 1
     return {
         "matched": shared_runs(candidate, references, n),

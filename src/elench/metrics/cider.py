@@ -17,8 +17,8 @@ from elench.metrics.evidence import Evidence
 from elench.records.record import Record
 from elench.text.gram_keys import LONGEST, Floats, Keys, counted, find, gram_keys, sums_by_order
 from elench.text.ngrams import Gram, grams
-from elench.text.tokens import REMEMBERED, Tokens
 from elench.text.treebank import words_coco
+from elench.text.words import REMEMBERED, Words
 
 
 class Vector(NamedTuple):
@@ -41,11 +41,11 @@ class Rarity:
         self.keys, self.having, self.documents = keys, having, documents
         self.rarest = math.log(documents) if documents > 1 else 1.0
         self._idf = self.rarest - np.log(having) if documents > 1 else np.ones(len(keys))
-        self._references: dict[Tokens, Vector] = {}
+        self._references: dict[Words, Vector] = {}
         """Vectors of references, which come again with every system."""
 
     @classmethod
-    def among(cls, documents: Sequence[Sequence[Tokens]]) -> Rarity:
+    def among(cls, documents: Sequence[Sequence[Words]]) -> Rarity:
         """The rarity of n-grams in a file: in how many documents each occurs."""
         distinct = [counted(np.concatenate([gram_keys(text) for text in texts]))[0] for texts in documents if texts]
         keys, having = counted(np.concatenate(distinct) if distinct else np.empty(0, np.uint64))
@@ -61,13 +61,13 @@ class Rarity:
         at, known = find(keys, self.keys)
         return np.where(known, self._idf[at], self.rarest)
 
-    def vector(self, text: Tokens) -> Vector:
+    def vector(self, text: Words) -> Vector:
         """tf·idf of each n-gram of a text (equation 1; its common factor 1 / Σ tf cancels in the cosine)."""
         keys, tf = counted(gram_keys(text))
         weights = tf * self.idf(keys)
         return Vector(keys, weights, np.sqrt(sums_by_order(keys, weights * weights)), len(text))
 
-    def reference(self, text: Tokens) -> Vector:
+    def reference(self, text: Words) -> Vector:
         """As `vector`, remembered."""
         known = self._references.get(text)
         if known is None:
@@ -93,16 +93,14 @@ def similarity(candidate: Vector, reference: Vector, clipped: bool, sigma: float
 
 
 def cider_of(
-    candidate: Tokens, references: Sequence[Tokens], rarity: Rarity, clipped: bool = True, sigma: float = 6
+    candidate: Words, references: Sequence[Words], rarity: Rarity, clipped: bool = True, sigma: float = 6
 ) -> float:
     """Ten times the mean similarity to the references (equation 3)."""
     own = rarity.vector(candidate)
     return 10 * sum(similarity(own, rarity.reference(r), clipped, sigma) for r in references) / len(references)
 
 
-def _explain(
-    candidate: Tokens, references: list[Tokens], rarity: Rarity, clipped: bool, sigma: float
-) -> dict[str, Any]:
+def _explain(candidate: Words, references: list[Words], rarity: Rarity, clipped: bool, sigma: float) -> dict[str, Any]:
     own = rarity.vector(candidate)
     orders = range(1, LONGEST + 1)
     seen = {gram for text in references for order in orders for gram in grams(text, order)}

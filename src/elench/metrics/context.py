@@ -36,6 +36,7 @@ class _ContextMetric(Metric):
     roles: ClassVar[tuple[str, ...]] = ("encoder", "support")
     citation: ClassVar[str] = "After the context metrics of RAGAS (Es et al. 2024), with elench's own support model."
     noted: ClassVar[bool] = False
+    reads_judged: ClassVar[bool] = False
     example: ClassVar[dict[str, Any]] = {
         "context": ["The Rhine rises in the Swiss Alps.", "Basel has many museums."],
         "question": "Where does the Rhine rise?",
@@ -44,11 +45,10 @@ class _ContextMetric(Metric):
         "judge": "answer",
     }
 
-    def missing(self, record: Record) -> str | None:
-        """The answer itself is not read: only the context and the references."""
-        if record.context is None:
-            return "context"
-        return None if record.has_references else "references"
+    def texts(self, record: Record) -> tuple[str, tuple[str, ...]]:
+        """The context and the references; the judged text is not read, and may be absent."""
+        self.judged(record)
+        return self.text(record, "context"), self.given_references(record)
 
 
 @register
@@ -60,8 +60,8 @@ class ContextRecall(_ContextMetric):
     limits: ClassVar[str] = "As good as its support model; a reference that needs outside knowledge is never covered."
 
     async def score(self, record: Record) -> Score:
-        context = self.text(record, "context")
-        parts = await supported_claims(record, self.given_references(record), context)
+        context, references = self.texts(record)
+        parts = await supported_claims(record, references, context)
         shares = [sum(v.supported for v in part) / len(part) for part in parts]
         best = max(range(len(parts)), key=lambda i: shares[i])
         return Score(shares[best], evidence(parts[best]))
@@ -80,9 +80,8 @@ class ContextPrecision(_ContextMetric):
     limits: ClassVar[str] = "Needs the context as a list of passages; with one passage it is 1 or 0."
 
     async def score(self, record: Record) -> Score:
-        context = self.text(record, "context")
+        context, references = self.texts(record)
         passages = tuple(p for p in (record.passages or (context,)) if p.strip())
-        references = self.given_references(record)
         said = await together(*[supported_claims(record, references, passage) for passage in passages])
         best = [max((v for part in parts for v in part), key=lambda v: v.supported) for parts in said]
         useful = [v.verdict == SUPPORTED for v in best]

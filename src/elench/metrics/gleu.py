@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 from elench.metrics import register
 from elench.metrics.lexical import LexicalMetric
 from elench.text.ngrams import pool, shared_by_order, shared_runs
-from elench.text.tokens import Tokens, words_13a
+from elench.text.words import Words, words_13a
 
 ORDERS = 4
 
 
-def gleu_counts(candidate: Tokens, reference: Tokens) -> tuple[int, int]:
+def gleu_counts(candidate: Words, reference: Words) -> tuple[int, int]:
     """Shared 1- to 4-grams, and the grams of the side that has more."""
     longest = max(len(candidate), len(reference))
     most = sum(max(longest - order, 0) for order in range(ORDERS))
@@ -43,19 +43,19 @@ class Gleu(LexicalMetric):
         "judge": "question",
     }
 
-    def words(self, text: str) -> Tokens:
+    def words(self, text: str) -> Words:
         return words_13a(text)
 
-    def match(self, candidate: Tokens, reference: Tokens) -> float:
+    def match(self, candidate: Words, reference: Words) -> float:
         match, most = gleu_counts(candidate, reference)
         return match / most
 
-    def counts(self, candidate: Tokens, reference: Tokens) -> tuple[float, ...]:
+    def counts(self, candidate: Words, reference: Words) -> tuple[float, ...]:
         return gleu_counts(candidate, reference)
 
     def corpus_score(self, totals: Sequence[float]) -> float | None:
         return totals[0] / totals[1]
 
-    def evidence(self, candidate: Tokens, reference: Tokens) -> dict[str, Any]:
+    def evidence(self, candidate: Words, reference: Words) -> dict[str, Any]:
         match, most = gleu_counts(candidate, reference)
         return {"matched": shared_runs(candidate, pool(reference), ORDERS), "shared_grams": match, "grams": most}

@@ -10,7 +10,7 @@ from elench.errors import Unscored
 from elench.metrics.base import ReferenceMetric, Score
 from elench.metrics.evidence import Evidence
 from elench.records.record import Record
-from elench.text.tokens import Tokens
+from elench.text.words import Words
 
 
 @dataclass(frozen=True)
@@ -18,18 +18,18 @@ class LexicalMetric(ReferenceMetric):
     """A metric on the words of two texts. It asks no model, and works its evidence out only when someone looks."""
 
     @abstractmethod
-    def words(self, text: str) -> Tokens:
+    def words(self, text: str) -> Words:
         """The words of a text, as this metric cuts it."""
 
     @abstractmethod
-    def match(self, candidate: Tokens, reference: Tokens) -> float:
+    def match(self, candidate: Words, reference: Words) -> float:
         """The score of the judged words against one reference's."""
 
     @abstractmethod
-    def evidence(self, candidate: Tokens, reference: Tokens) -> dict[str, Any]:
+    def evidence(self, candidate: Words, reference: Words) -> dict[str, Any]:
         """What a person can check."""
 
-    def counts(self, candidate: Tokens, reference: Tokens) -> tuple[float, ...]:
+    def counts(self, candidate: Words, reference: Words) -> tuple[float, ...]:
         """Sufficient statistics for a corpus score, where there is one."""
         return ()
 
@@ -53,5 +53,5 @@ class LexicalMetric(ReferenceMetric):
         return Score(self.match(own, other), Evidence(_explain, self, own, other, reference), self.counts(own, other))
 
 
-def _explain(metric: LexicalMetric, candidate: Tokens, reference: Tokens, text: str) -> dict[str, Any]:
+def _explain(metric: LexicalMetric, candidate: Words, reference: Words, text: str) -> dict[str, Any]:
     return {**metric.evidence(candidate, reference), "reference": text}

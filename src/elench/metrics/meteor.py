@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 from elench.metrics import param, register
 from elench.metrics.lexical import LexicalMetric
 from elench.text.porter import stem
-from elench.text.tokens import Tokens, words_nltk
 from elench.text.wordnet import synonyms
+from elench.text.words import Words, words_nltk
 
 Pairs = list[tuple[int, int]]
 """Place in the judged text, place in the reference."""
 
 
-def align(candidate: Tokens, reference: Tokens, by_stem: bool = True) -> tuple[Pairs, Pairs, Pairs]:
+def align(candidate: Words, reference: Words, by_stem: bool = True) -> tuple[Pairs, Pairs, Pairs]:
     """Pairs of equal words, of equal stems among the rest, of synonyms among the rest of that, each from the end.
 
     With `by_stem`, synonyms are looked up for the stems that the second stage leaves, as nltk does: `larg` has none.
@@ -73,8 +73,8 @@ def chunks(pairs: Pairs) -> int:
 
 
 def meteor_of(
-    candidate: Tokens,
-    reference: Tokens,
+    candidate: Words,
+    reference: Words,
     alpha: float = 0.9,
     beta: float = 3.0,
     gamma: float = 0.5,
@@ -90,7 +90,7 @@ def meteor_of(
     return float((1 - gamma * (chunks(pairs) / len(pairs)) ** beta) * mean)
 
 
-def words_meteor(text: str) -> Tokens:
+def words_meteor(text: str) -> Words:
     """nltk's words in lower case."""
     return words_nltk(text, True)
 
@@ -126,13 +126,13 @@ class Meteor(LexicalMetric):
         "nltk", "look up stems, as nltk does, or the words themselves (finds more)", ("nltk", "words")
     )
 
-    def words(self, text: str) -> Tokens:
+    def words(self, text: str) -> Words:
         return words_meteor(text)
 
-    def match(self, candidate: Tokens, reference: Tokens) -> float:
+    def match(self, candidate: Words, reference: Words) -> float:
         return meteor_of(candidate, reference, self.alpha, self.beta, self.gamma, self.synonyms == "nltk")
 
-    def evidence(self, candidate: Tokens, reference: Tokens) -> dict[str, Any]:
+    def evidence(self, candidate: Words, reference: Words) -> dict[str, Any]:
         stages = align(candidate, reference, self.synonyms == "nltk")
         named = dict(zip(("exact", "stem", "synonym"), stages, strict=True))
         return {

@@ -82,7 +82,8 @@ class QAScore(Metric):
 
     async def score(self, record: Record) -> Score:
         question, context = self.candidate(record), self.text(record, "context")
-        answer = self.text(record, "answer").strip()
+        answer = self.text(record, "answer")
+        answer = answer if self.form == "code" else answer.strip()  # the program reads what it is given
         if self.form == "causal":
             found = await Continue(prompt(context, question), f" {answer}")
             words = by_word(answer, _without_blank(found))

@@ -15,8 +15,8 @@ from elench.metrics.lexical import LexicalMetric
 from elench.records.record import Record
 from elench.text.lcs import lcs_length, lcs_places
 from elench.text.ngrams import pool, shared_by_order, shared_runs
-from elench.text.tokens import Tokens, words_rouge
 from elench.text.treebank import words_coco
+from elench.text.words import Words, words_rouge
 
 COCO_BETA = 1.2
 EXAMPLE: Mapping[str, Any] = {
@@ -39,7 +39,7 @@ def rouge_n(candidate: str, reference: str, n: int = 1, stem: bool = False) -> f
     return _rouge_n(words_rouge(candidate, stem), words_rouge(reference, stem), n)
 
 
-def _rouge_n(own: Tokens, other: Tokens, n: int) -> float:
+def _rouge_n(own: Words, other: Words, n: int) -> float:
     grams = max(len(own) - n + 1, 0) + max(len(other) - n + 1, 0)
     return 2 * shared_by_order(own, pool(other), n)[n - 1] / grams if grams else 0.0
 
@@ -56,18 +56,18 @@ class Rouge(LexicalMetric):
     example: ClassVar[Mapping[str, Any]] = EXAMPLE
     stem: bool = param(False, "compare Porter stems instead of words")
 
-    def words(self, text: str) -> Tokens:
+    def words(self, text: str) -> Words:
         return words_rouge(text, self.stem)
 
     @abstractmethod
-    def shares(self, candidate: Tokens, reference: Tokens) -> tuple[float, float, float]:
+    def shares(self, candidate: Words, reference: Words) -> tuple[float, float, float]:
         """Matches, and what the candidate and the reference have to match."""
 
-    def match(self, candidate: Tokens, reference: Tokens) -> float:
+    def match(self, candidate: Words, reference: Words) -> float:
         matches, own, other = self.shares(candidate, reference)
         return 2 * matches / (own + other) if own + other else 0.0
 
-    def evidence(self, candidate: Tokens, reference: Tokens) -> dict[str, Any]:
+    def evidence(self, candidate: Words, reference: Words) -> dict[str, Any]:
         matches, own, other = self.shares(candidate, reference)
         return {
             "matched": self.matched(candidate, reference),
@@ -75,7 +75,7 @@ class Rouge(LexicalMetric):
             "recall": f"{matches:g}/{other:g}",
         }
 
-    def matched(self, candidate: Tokens, reference: Tokens) -> list[str]:
+    def matched(self, candidate: Words, reference: Words) -> list[str]:
         return [reference[i] for i in lcs_places(reference, candidate)]
 
 
@@ -85,17 +85,17 @@ class RougeN(Rouge):
 
     order: ClassVar[int]
 
-    def shares(self, candidate: Tokens, reference: Tokens) -> tuple[float, float, float]:
+    def shares(self, candidate: Words, reference: Words) -> tuple[float, float, float]:
         n = self.order
         found = shared_by_order(candidate, pool(reference), n)[n - 1]
         return found, max(len(candidate) - n + 1, 0), max(len(reference) - n + 1, 0)
 
-    def match(self, candidate: Tokens, reference: Tokens) -> float:
+    def match(self, candidate: Words, reference: Words) -> float:
         if len(candidate) < self.order and len(reference) < self.order:
             raise Unscored(f"both texts are shorter than {self.order} words")
         return _rouge_n(candidate, reference, self.order)
 
-    def matched(self, candidate: Tokens, reference: Tokens) -> list[str]:
+    def matched(self, candidate: Words, reference: Words) -> list[str]:
         runs = shared_runs(candidate, pool(reference), len(candidate))
         return [run for run in runs if run.count(" ") >= self.order - 1]
 
@@ -130,13 +130,13 @@ class RougeL(Rouge):
         if self.dialect == "coco" and (self.stem or self.references != "max"):
             raise UsageError(f"{self}: the coco dialect has neither stem nor references")
 
-    def words(self, text: str) -> Tokens:
+    def words(self, text: str) -> Words:
         return words_coco(text) if self.dialect == "coco" else words_rouge(text, self.stem)
 
-    def shares(self, candidate: Tokens, reference: Tokens) -> tuple[float, float, float]:
+    def shares(self, candidate: Words, reference: Words) -> tuple[float, float, float]:
         return lcs_length(candidate, reference), len(candidate), len(reference)
 
-    def match(self, candidate: Tokens, reference: Tokens) -> float:
+    def match(self, candidate: Words, reference: Words) -> float:
         length = lcs_length(candidate, reference)
         if self.dialect == "coco":
             return f_measure(length / len(candidate), length / len(reference), COCO_BETA)
@@ -161,25 +161,25 @@ class RougeLsum(Rouge):
 
     name: ClassVar[str] = "rouge-lsum"
 
-    def words(self, text: str) -> Tokens:
+    def words(self, text: str) -> Words:
         """Words with a line break between the sentences."""
         lines = [words_rouge(line, self.stem) for line in text.split("\n") if line]
         words = [word for line in lines for word in (*line, "\n")][:-1]
         return tuple(words) if any(lines) else ()
 
-    def match(self, candidate: Tokens, reference: Tokens) -> float:
+    def match(self, candidate: Words, reference: Words) -> float:
         matches, own, other = self.shares(candidate, reference)
         return 2 * matches / (own + other)
 
-    def shares(self, candidate: Tokens, reference: Tokens) -> tuple[float, float, float]:
+    def shares(self, candidate: Words, reference: Words) -> tuple[float, float, float]:
         own, other = _lines(candidate), _lines(reference)
         return len(self.union(own, other)), sum(map(len, own)), sum(map(len, other))
 
-    def matched(self, candidate: Tokens, reference: Tokens) -> list[str]:
+    def matched(self, candidate: Words, reference: Words) -> list[str]:
         return self.union(_lines(candidate), _lines(reference))
 
     @staticmethod
-    def union(own: list[Tokens], other: list[Tokens]) -> list[str]:
+    def union(own: list[Words], other: list[Words]) -> list[str]:
         """Union LCS (section 3.2): words of each reference line that any line matches, none more often than it is."""
         left_own = Counter(word for line in own for word in line)
         left_other = Counter(word for line in other for word in line)
@@ -194,7 +194,7 @@ class RougeLsum(Rouge):
         return found
 
 
-def _lines(words: Tokens) -> list[Tokens]:
+def _lines(words: Words) -> list[Words]:
     lines: list[list[str]] = [[]]
     for word in words:
         if word == "\n":

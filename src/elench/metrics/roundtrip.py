@@ -12,7 +12,7 @@ from elench.metrics import Metric, Score, param, register
 from elench.records.record import Record
 from elench.requests import Read, Reading
 from elench.text.answers import f1, holds
-from elench.text.tokens import words_squad
+from elench.text.words import words_squad
 
 MOST_WORDS = 150
 """A longer question is more than a reader reads beside the text."""

@@ -12,9 +12,9 @@ from elench.errors import Unscored
 from elench.metrics import Metric, ReferenceMetric, Score, param, register
 from elench.records.record import Record
 from elench.text.ngrams import grams
-from elench.text.tokens import Tokens, words_plain
 from elench.text.unspaced import is_unspaced
 from elench.text.wordlists import FUNCTION_WORDS
+from elench.text.words import Words, words_plain
 
 SOURCE = "a sanity baseline of elench"
 QUESTION: Mapping[str, Any] = {
@@ -30,7 +30,7 @@ SUMMARY: Mapping[str, Any] = {
 }
 
 
-def scorable(text: str, what: str) -> Tokens:
+def scorable(text: str, what: str) -> Words:
     """The words of a text; Unscored when it has none."""
     words = words_plain(text)
     if not words:
@@ -38,7 +38,7 @@ def scorable(text: str, what: str) -> Tokens:
     return words
 
 
-def content(words: Tokens) -> list[str]:
+def content(words: Words) -> list[str]:
     """The words that are not function words."""
     return [word for word in words if word not in FUNCTION_WORDS]
 
@@ -202,14 +202,14 @@ class NearAnswer(Metric):
         return Score(len(best) / len(question), {"near": best, "not_near": [w for w in question if w not in best]})
 
 
-def as_in(whole: Tokens, part: Tokens) -> Tokens:
+def as_in(whole: Words, part: Words) -> Words:
     """The words to look for: a name in Chinese script, cut by character alone, is one word of an English text."""
     name = "".join(part)
     characters = len(name) == len(part) > 1 and all(map(is_unspaced, part))
     return (name,) if characters and name in whole else part
 
 
-def found(part: Tokens, whole: Tokens) -> list[int]:
+def found(part: Words, whole: Words) -> list[int]:
     """Where `part` occurs in `whole`, word for word."""
     size = len(part)
     return [i for i in range(len(whole) - size + 1) if whole[i] == part[0] and whole[i : i + size] == part]

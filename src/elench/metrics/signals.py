@@ -14,8 +14,8 @@ from elench.metrics import Metric, Score, param, register
 from elench.metrics.sanity import QUESTION, SOURCE, content, scorable
 from elench.records.record import Record
 from elench.text.ngrams import grams
-from elench.text.tokens import words_plain
 from elench.text.wordlists import QUESTION_WORDS
+from elench.text.words import words_plain
 
 LONG = {"question": 20, "answer": 40, "summary": 80}
 """Words up to which a text is not called long."""

@@ -10,7 +10,7 @@ from elench.metrics import register
 from elench.metrics.lexical import LexicalMetric
 from elench.text.answers import token_f1
 from elench.text.ngrams import pool, shared_by_order, shared_runs
-from elench.text.tokens import Tokens, words_squad
+from elench.text.words import Words, words_squad
 
 EXAMPLE: Mapping[str, Any] = {
     "question": "Where did the passengers sleep?",
@@ -30,10 +30,10 @@ class Squad(LexicalMetric):
     )
     example: ClassVar[Mapping[str, Any]] = EXAMPLE
 
-    def words(self, text: str) -> Tokens:
+    def words(self, text: str) -> Words:
         return words_squad(text)
 
-    def evidence(self, candidate: Tokens, reference: Tokens) -> dict[str, Any]:
+    def evidence(self, candidate: Words, reference: Words) -> dict[str, Any]:
         shared = shared_by_order(candidate, pool(reference), 1)[0]
         return {
             "matched": shared_runs(candidate, pool(reference), 1),
@@ -49,7 +49,7 @@ class F1(Squad):
 
     name: ClassVar[str] = "f1"
 
-    def match(self, candidate: Tokens, reference: Tokens) -> float:
+    def match(self, candidate: Words, reference: Words) -> float:
         return token_f1(candidate, reference)
 
 
@@ -60,5 +60,5 @@ class ExactMatch(Squad):
 
     name: ClassVar[str] = "em"
 
-    def match(self, candidate: Tokens, reference: Tokens) -> float:
+    def match(self, candidate: Words, reference: Words) -> float:
         return float(candidate == reference)

@@ -12,6 +12,8 @@ from elench.metrics.grounding import evidence, judge, read_source
 from elench.records.record import Record
 from elench.requests import together
 from elench.text.passages import sentences
+from elench.text.roots import is_stop_word, root, words_of
+from elench.text.wordlists import FUNCTION_WORDS
 
 LONG = 40
 """Words above which a sentence is split at its clauses."""
@@ -38,6 +40,10 @@ class Support(Metric):
     Each sentence (long ones split at clauses) is compared with the passages of the context nearest to it by a model
     that tells supported, contradicted and not found apart. An answer is judged together with its question: "Who built
     it? Gustave Eiffel". What others call faithfulness or groundedness.
+
+    The small model overlooks names, numbers and words that the context does not have at all. So the probability of a
+    sentence is multiplied by the squared share of its content words that occur in the context (or the question) in
+    some form; the evidence names the others.
     """
 
     name: ClassVar[str] = "support"
@@ -59,6 +65,7 @@ class Support(Metric):
     }
     judge: str = param("", "which text is judged; default: the record's own field", ("", "summary", "answer"))
     reduce: str = param("mean", "several sentences: their mean, or the least supported one", ("mean", "min"))
+    words: bool = param(True, "words that the context does not have lower the score; off: the model alone")
 
     async def score(self, record: Record) -> Score:
         text, context = self.candidate(record), self.text(record, "context")
@@ -71,6 +78,23 @@ class Support(Metric):
         if not source.sentences:
             raise Unscored("no word in the context")
         verdicts = await together(*[judge(claim, source) for claim in found])
-        values = [v.supported for v in verdicts]
-        value = min(values) if self.reduce == "min" else sum(values) / len(values)
-        return Score(value, evidence(verdicts))
+        shown = evidence(verdicts)
+        known = roots(context) | roots(record.question or "")
+        values = []
+        for verdict, row in zip(verdicts, shown["sentences"], strict=True):
+            content = [word for word, _ in words_of(verdict.claim) if is_content(word)] if self.words else []
+            unknown = [word for word in content if root(word) not in known]
+            if unknown:
+                row["unknown_words"] = list(dict.fromkeys(unknown))
+            values.append(verdict.supported * (1 - len(unknown) / max(1, len(content))) ** 2)
+        return Score(min(values) if self.reduce == "min" else sum(values) / len(values), shown)
+
+
+def is_content(word: str) -> bool:
+    """Does a word carry content? A negation does not: whether it belongs is for the model to say."""
+    return not (is_stop_word(word) or word.lower() in FUNCTION_WORDS or word.lower().endswith(("n't", "n’t")))
+
+
+def roots(text: str) -> set[str]:
+    """The words of a text, each by what it is compared by."""
+    return {root(word) for word, _ in words_of(text)}

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from elench.models import cloze
+from elench.models import cloze_asker
 from elench.models.base import Identity, Model, ModelChoice
 from elench.models.branches import Branches
 from elench.models.checkpoints import checkpoint_identity, find, need
@@ -171,10 +171,10 @@ def build(base: Path, settings: Mapping[str, Any]) -> Any:
 
 def resolve(choice: ModelChoice) -> Identity:
     """The asker a run asks for: the shipped trained one, cloze, one trained here (a folder), or text-to-text."""
-    if choice.name == cloze.NAME:
-        return Identity("asker", cloze.NAME, cloze.sha256(), kind="cloze")
+    if choice.name == cloze_asker.NAME:
+        return Identity("asker", cloze_asker.NAME, cloze_asker.sha256(), kind="cloze")
     # int8 would change what is written: the trained asker stays in float32, and its identity says so
-    if choice.name == TRAINED or (choice.name is None and choice.family == "embedded"):
+    if choice.name == TRAINED or (choice.name is None and choice.family != "paper"):
         return shipped_identity(replace(choice, dtype="float32"))
     found = find(choice)
     if (found.folder / WEIGHTS).exists():
@@ -184,7 +184,7 @@ def resolve(choice: ModelChoice) -> Identity:
 
 def load(identity: Identity) -> Model:
     if identity.kind == "cloze":
-        return cloze.ClozeAsker()
+        return cloze_asker.ClozeAsker()
     if identity.kind == "text":
         return TextAsker(load_transformer(identity, "AutoModelForSeq2SeqLM"))
     assert identity.base

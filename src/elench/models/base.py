@@ -20,14 +20,15 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
-from elench.errors import UsageError
-from elench.models.catalog import has_own
+from elench.errors import ElenchError, UsageError
+from elench.models.catalog import family_entry, is_gguf, is_url
 from elench.models.packing import pack
 from elench.requests import Request
 
@@ -48,9 +49,9 @@ class ModelChoice:
 
     role: str
     name: str | None = None
-    """Catalog name, hub name or folder; None takes the family's own."""
+    """Catalog name, hub name, folder, GGUF file or URL; None takes the family's own."""
     family: str = "embedded"
-    """embedded (small, offline) or paper (the checkpoints the papers used)."""
+    """embedded (small, offline), large and large-lm (embedded where they have no model of their own) or paper."""
     dtype: str = "float32"
     device: str | None = None
     pull: bool = False
@@ -117,27 +118,37 @@ def _module(role: str) -> Any:
     return import_module(f"elench.models.{MODULES.get(role, role)}")
 
 
-def _http() -> Any:
-    return import_module("elench.models.http")
+SEVERAL = {"http": "elench.models.http", "gguf": "elench.models.llama_cpp"}
+"""The modules of models that can play several roles: a server, a GGUF file."""
+
+
+@contextmanager
+def _named(role: str, asked: str | None) -> Iterator[None]:
+    """Whatever a user's own model makes a library raise becomes one line; elench's own models hide no bug."""
+    try:
+        yield
+    except ElenchError:
+        raise
+    except Exception as problem:
+        if asked is None:
+            raise
+        why = (str(problem).strip() or type(problem).__name__).splitlines()[0]
+        raise UsageError(f"--model {role}={asked}: cannot serve as this role ({why})") from problem
 
 
 def resolve(choice: ModelChoice) -> Identity:
     """The model that plays a role, without reading its weights; MissingModel names the command that gets it."""
-    http = _http()
-    found: Identity = (http if http.is_url(choice.name) else _module(choice.role)).resolve(choice)
+    with _named(choice.role, choice.name):
+        kind = "http" if is_url(choice.name) else "gguf" if is_gguf(choice.name, choice.role, choice.family) else ""
+        found: Identity = (import_module(SEVERAL[kind]) if kind else _module(choice.role)).resolve(choice)
     return found
 
 
 def load(identity: Identity) -> Model:
     """Read a model; UsageError if a folder or hub model cannot serve as its role."""
-    try:
-        model: Model = (_http() if identity.kind == "http" else _module(identity.role)).load(identity)
-    except (OSError, ValueError, KeyError, RuntimeError) as problem:
-        if identity.asked is None:
-            raise
-        why = (str(problem).strip() or type(problem).__name__).splitlines()[0]
-        line = f"--model {identity.role}={identity.asked}: cannot serve as this role ({why})"
-        raise UsageError(line) from problem
+    with _named(identity.role, identity.asked):
+        module = import_module(SEVERAL[identity.kind]) if identity.kind in SEVERAL else _module(identity.role)
+        model: Model = module.load(identity)
     model.identity, model.name, model.sha256 = identity, identity.name, identity.sha256
     return model
 
@@ -165,9 +176,9 @@ class ModelSet:
                 raise UsageError(f"no role is called {role!r}; roles: {', '.join(ROLES)}")
 
     def choice(self, role: str) -> ModelChoice:
-        """What a run asks for in a role; the large family has the embedded model where it has none of its own."""
-        small = self.family == "large" and not has_own(role, "large")
-        family = "embedded" if small else self.family
+        """What a run asks for in a role; large-lm is a judge, the other roles are the embedded ones."""
+        own = self.family != "large-lm" or getattr(family_entry(role, "large-lm"), "family", "") == "large-lm"
+        family = self.family if own else "embedded"
         return ModelChoice(role, self.names.get(role), family, self.dtype, self.device, self.pull)
 
     def identity(self, role: str) -> Identity:

@@ -1,4 +1,4 @@
-"""MiniLM and what was trained on it, in ONNX Runtime: hidden states, LRM's attentions, masked words.
+"""MiniLM, MPNet and what was trained on them, in ONNX Runtime: hidden states, LRM's attentions, masked words.
 
 Embeddings are looked up in numpy, straight from the mapped file, so that all roles share them; the layers run in a
 session per depth, made when first needed.
@@ -24,6 +24,17 @@ HEAD = (
     "transform.LayerNorm.bias",
     "bias",
 )
+RENAMED = {
+    "attention.attn.q.": "attention.self.query.",
+    "attention.attn.k.": "attention.self.key.",
+    "attention.attn.v.": "attention.self.value.",
+    "attention.attn.o.": "attention.output.dense.",
+    "attention.LayerNorm.": "attention.output.LayerNorm.",
+}
+"""MPNet's names of what BERT calls otherwise."""
+RELATIVE = "encoder.relative_attention_bias.weight"
+FARTHEST = 128
+"""The distance from which on MPNet's pieces count as equally far."""
 SLICE = 256
 """Masked places whose log-probabilities over the whole vocabulary are held at once."""
 
@@ -32,29 +43,34 @@ def weights_of(identity: Identity) -> dict[str, Array]:
     """All tensors of a model by plain names: those of the base, and over them those that training changed."""
     found = dict(tensors((identity.base or identity.folder) / "model.safetensors"))
     if identity.base is not None:
-        found |= {_plain(name): values for name, values in grow(tensors(identity.folder / WEIGHTS)).items()}
-    return found
+        found |= grow(tensors(identity.folder / WEIGHTS))
+    return {_plain(name): values for name, values in found.items()}
 
 
 def _plain(name: str) -> str:
     """A tensor's name without the prefix of the network it was trained in."""
-    if name.startswith("bert."):
-        return name[5:]
+    for theirs, plain in RENAMED.items():
+        name = name.replace(theirs, plain)
+    if name.startswith(("bert.", "mpnet.")):
+        return name.partition(".")[2]
     inner = name.removeprefix("encoder.")
     return inner if inner != name and inner.startswith(("encoder.", "embeddings.", "pooler.")) else name
 
 
 class Bert:
-    """A BERT-like encoder of MiniLM's shape."""
+    """A BERT-like encoder of MiniLM's or MPNet's shape."""
 
     window = 512
 
     def __init__(self, weights: Mapping[str, Array], dtype: str = "float32", graphs: Mapping[str, bytes] | None = None):
         """`graphs` takes the place of the shipped ones, by name: for encoders of another shape."""
         self.weights, self.dtype, self.graphs = weights, dtype, graphs or {}
+        self.relative = weights.get(RELATIVE)
+        self.family, self.epsilon = ("minilm", 1e-12) if self.relative is None else ("mpnet", 1e-5)
         self.words = weights["embeddings.word_embeddings.weight"]
-        self.places = weights["embeddings.position_embeddings.weight"]
-        self.types = weights["embeddings.token_type_embeddings.weight"]
+        # MPNet counts positions from behind the padding id and has no token types
+        self.places = weights["embeddings.position_embeddings.weight"][0 if self.relative is None else 2 :]
+        self.types = weights.get("embeddings.token_type_embeddings.weight", np.zeros((2, 1), np.float32))
         self.depth = 1 + max(int(n.split(".")[2]) for n in weights if n.startswith("encoder.layer."))
         self.sessions: dict[str, Session] = {}
 
@@ -67,39 +83,46 @@ class Bert:
         extra: Floats | None = None,
     ) -> Floats:
         """Hidden states of padded rows after a layer (default: the last); `extra` is added to the embeddings."""
-        ids = padded(rows)
-        summed = self._embeddings(ids, types)
+        inputs = self._inputs(rows, types)
         if extra is not None:
-            summed += extra
+            inputs["embeddings"] += extra
         depth = self.depth if layer is None else layer
         if depth == 0:
-            return self._normed(summed)
-        inputs = {"embeddings": summed, "mask": present(rows).astype(np.int32)}
-        found: Floats = self._session(f"minilm-{depth}", depth).run(inputs)[0]
+            return self._normed(inputs["embeddings"])
+        found: Floats = self._session(str(depth), depth).run(inputs)[0]
         return found
 
     def relate(self, rows: Sequence[Sequence[int]], types: Ints, places: Ints) -> tuple[Floats, Floats]:
         """Attention (highest of all heads) and cosine from the pieces at `places` to all: layers × batch × m × n."""
-        inputs = {"embeddings": self._embeddings(padded(rows), types), "mask": present(rows).astype(np.int32)}
-        attention, cosine = self._session("minilm-relate", self.depth).run({**inputs, "rows": places[:, :, None]})
+        inputs = {**self._inputs(rows, types), "rows": places[:, :, None]}
+        attention, cosine = self._session("relate", self.depth).run(inputs)
         return attention, cosine
 
-    def _embeddings(self, ids: Ints, types: Ints | None) -> Floats:
+    def _inputs(self, rows: Sequence[Sequence[int]], types: Ints | None) -> dict[str, Array]:
+        ids = padded(rows)
+        n = ids.shape[1]
         kinds = self.types[0] if types is None else self.types[types]
-        found: Floats = self.words[ids] + self.places[: ids.shape[1]] + kinds
-        return found
+        made = {"embeddings": self.words[ids] + self.places[:n] + kinds, "mask": present(rows).astype(np.int32)}
+        return made if self.relative is None else made | {"bias": self._bias(n)}
+
+    def _bias(self, n: int) -> Floats:
+        """What MPNet adds to the attention between n places: 1 × heads × n × n, by their distance alone."""
+        assert self.relative is not None
+        by_distance = self.relative[buckets(np.arange(n - 1, -n, -1), len(self.relative))].T
+        found: Floats = np.lib.stride_tricks.sliding_window_view(by_distance, n, axis=1)[None, :, ::-1]
+        return np.ascontiguousarray(found)
 
     def _normed(self, x: Floats) -> Floats:
         """LayerNorm of the embeddings, for those who ask for layer 0."""
         centred = x - x.mean(-1, keepdims=True)
-        scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-12)
+        scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + self.epsilon)
         name = "embeddings.LayerNorm"
         found: Floats = (scaled * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]).astype(np.float32)
         return found
 
     def _session(self, name: str, depth: int) -> Session:
         if name not in self.sessions:
-            chosen = f"{name}-int8" if self.dtype == "int8" else name
+            chosen = f"{self.family}-{name}-int8" if self.dtype == "int8" else f"{self.family}-{name}"
             self.sessions[name] = Session(self.graphs.get(chosen, chosen), self._layers(depth))
         return self.sessions[name]
 
@@ -124,9 +147,11 @@ class Bert:
         return quantised(made, matrices) if self.dtype == "int8" else made
 
     def logits(self, rows: Sequence[Sequence[int]], types: Ints | None = None) -> Floats:
-        """The output of a sequence classifier: pooler and `classifier.*`, or one layer `head.*` (see classifier.py)."""
+        """The output of a sequence classifier, by the names of its head's tensors (see classifier.py)."""
         states = self.states(rows, types)
         first = states[:, 0]
+        if "classifier.out_proj.weight" in self.weights:
+            return linear(np.tanh(linear(first, self.weights, "classifier.dense")), self.weights, "classifier.out_proj")
         if "classifier.weight" in self.weights:
             return linear(np.tanh(linear(first, self.weights, "pooler.dense")), self.weights, "classifier")
         if self.weights["head.weight"].shape[1] == 2 * first.shape[1]:
@@ -161,6 +186,15 @@ class Bert:
         ]
         found: Floats = np.concatenate(parts)
         return found
+
+
+def buckets(back: Ints, count: int = 32) -> Ints:
+    """MPNet's bucket of each distance to an earlier (positive) or later piece: far ones by their logarithm."""
+    half, far = count // 2, np.abs(back)
+    near = half // 2
+    steps = np.log(np.maximum(far, 1) / near) / np.log(FARTHEST / near) * (half - near)
+    found: Ints = np.where(far < near, far, np.minimum(near + np.floor(steps + 1e-6).astype(np.int64), half - 1))
+    return found + half * (back < 0)
 
 
 def linear(x: Array, weights: Mapping[str, Array], name: str) -> Floats:

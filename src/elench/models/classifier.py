@@ -1,9 +1,9 @@
 """Classifiers of one text or of a pair of texts: support, equivalent, wellformed, and any that is stored like them.
 
-The shipped ones are MiniLM with a linear layer on top. Two heads are known by the names of the stored tensors:
-`classifier.*` is transformers' BertForSequenceClassification (the first piece through the pooler), `head.*` one layer
-on the first piece, or on [mean of all pieces; first piece] where it is twice as wide. Any sequence classifier in a
-folder or on the hub can take a role (`--model support=NAME`) if its labels are those that the metric expects.
+The shipped ones are MiniLM or MPNet with a small head. Two heads are known by the names of the stored tensors:
+`classifier.*` is that of transformers' sequence classifiers (two layers on the first piece), `head.*` one layer on the
+first piece, or on [mean of all pieces; first piece] where it is twice as wide. Any sequence classifier in a folder or
+on the hub can take a role (`--model support=NAME`) if its labels are those that the metric expects.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Classifier(Model):
         return [self._split(ids[r.first], ids[r.second]) for r in asked]
 
     def _split(self, first: tuple[int, ...], second: tuple[int, ...]) -> list[Pair]:
-        room = self.window - 3
+        room = self.window - sum(map(len, self.tokens.pair_frame))
         if len(first) + len(second) <= room:
             return [(first, second)]
         turned = len(first) > len(second)
@@ -131,7 +131,7 @@ def load(identity: Identity) -> Model:
 
             loaded = load_stored(identity, build_classifier)
             tokens = Tokens.from_transformers(loaded.tokenizer)
-            tokens.typed = True
+            tokens.typed = getattr(loaded.model.config, "type_vocab_size", 0) > 1
             found = Classifier(Network(loaded.model, tokens).logits, tokens, *more)
     else:
         from elench.models.torch_networks import Network

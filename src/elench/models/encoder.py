@@ -171,7 +171,7 @@ def _mean(parts: list[Relevance]) -> Relevance:
 
 def resolve(choice: ModelChoice) -> Identity:
     """The encoder a run asks for."""
-    return checkpoint_identity(choice, family="minilm")
+    return checkpoint_identity(choice, families=("minilm", "mpnet"))
 
 
 def load(identity: Identity) -> Model:

@@ -11,11 +11,11 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from elench.errors import Unscored, UsageError
 from elench.models.base import Identity, Model, ModelChoice
-from elench.models.http_client import Client
+from elench.models.http_client import Client, Limits
 from elench.requests import Ask, Choice, Choose, Classify, Continue, Failure, Read, Reading, Request, TokenScores
 from elench.text.answers import exact, f1
 
@@ -39,10 +39,6 @@ PROMPTS = {
 }
 SUPPORT = {"supported": "supported", "contradicted": "contradicted", "missing": "not found"}
 """The word the server writes → the label."""
-
-
-def is_url(name: str | None) -> bool:
-    return bool(name) and str(name).startswith(("http://", "https://"))
 
 
 def resolve(choice: ModelChoice) -> Identity:
@@ -73,10 +69,19 @@ def load(identity: Identity) -> Model:
     return Remote(identity.role, served, Client(base))
 
 
-class Remote(Model):
-    """A role played by a server."""
+class Answering(Protocol):
+    """Who takes the requests: a server's client, or llama.cpp in this process."""
 
-    def __init__(self, role: str, served: str, client: Client) -> None:
+    @property
+    def limits(self) -> Limits: ...
+
+    def post_all(self, path: str, bodies: Sequence[dict[str, Any]]) -> list[Any]: ...
+
+
+class Remote(Model):
+    """A role played by a language model that is asked in words."""
+
+    def __init__(self, role: str, served: str, client: Answering) -> None:
         self.role = role  # type: ignore[misc]  # one class for five roles
         self.served, self.client = served, client
 

@@ -6,6 +6,7 @@ little with people's. `--model judge=URL` brings a better one; `elench certify` 
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,10 +25,9 @@ class LocalJudge(Model):
 
     role: ClassVar[str] = "judge"
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: causal.Causal) -> None:
         self.model = model
-        tokenizer = getattr(model, "tokenizer", None)
-        self.chat = "<|im_start|>" in getattr(tokenizer, "get_vocab", dict)()
+        self.chat = model.tokens.backend.token_to_id("<|im_start|>") is not None
 
     def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
         return [len(r.prompt) // 4 + 8 for r in requests if isinstance(r, Choose)]
@@ -56,9 +56,10 @@ def _choice(options: Sequence[str], totals: Sequence[float]) -> Choice:
 
 
 def resolve(choice: ModelChoice) -> Identity:
-    """The causal model that judges."""
+    """The causal model that judges; what is written around the prompt changes its answers, so it counts too."""
     found = causal.resolve(replace(choice, role="causal"))
-    return replace(found, role="judge")
+    digest = hashlib.sha256(f"{found.sha256} {TEMPLATE}".encode()).hexdigest()
+    return replace(found, role="judge", sha256=digest)
 
 
 def load(identity: Identity) -> Model:

@@ -32,7 +32,7 @@ def facts_of(question: str, words: Sequence[str]) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Row:
+class InputWindow:
     """One pass through the network: a part of the question, a part of the answer."""
 
     question: tuple[int, ...]
@@ -62,7 +62,7 @@ class Sheet:
     facts: tuple[int, ...]
     """Per piece."""
 
-    def rows(self, window: int = WINDOW) -> list[Row]:
+    def rows(self, window: int = WINDOW) -> list[InputWindow]:
         """The passes needed: both texts are split where they do not fit, between words, never cut."""
         room = window - 3
         asked = [self.question[i : i + room // 2] for i in range(0, len(self.question), room // 2)] or [()]
@@ -74,7 +74,11 @@ class Sheet:
                 cut -= 1
             starts.append(cut)
         ends = [*starts[1:], len(self.answer)]
-        return [Row(q, self.answer[a:b], self.facts[a:b], a) for q in asked for a, b in zip(starts, ends, strict=True)]
+        return [
+            InputWindow(q, self.answer[a:b], self.facts[a:b], a)
+            for q in asked
+            for a, b in zip(starts, ends, strict=True)
+        ]
 
 
 def lay_out(pairs: Sequence[tuple[str, str]], tokens: Tokens) -> list[Sheet]:
@@ -116,7 +120,7 @@ class Batch:
     facts: Ints
 
 
-def collate(rows: Sequence[Row], cls: int, sep: int, form: str = "paper") -> Batch:
+def collate(rows: Sequence[InputWindow], cls: int, sep: int, form: str = "paper") -> Batch:
     """Token ids, types and facts of a batch; the published code gives [CLS] token type 1."""
     ids, types, facts = [], [], []
     for row in rows:

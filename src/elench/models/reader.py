@@ -179,7 +179,7 @@ def _reading(request: Read, windows: Windows, found: list[tuple[Found, int]], ha
 
 def resolve(choice: ModelChoice) -> Identity:
     """The reader a run asks for: the shipped one, or any checkpoint by name or folder."""
-    if choice.name is None and choice.family == "embedded":
+    if choice.name is None and choice.family != "paper":
         return shipped_identity(choice)
     found = find(choice)
     if (found.folder / WEIGHTS).exists():

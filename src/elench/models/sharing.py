@@ -20,7 +20,7 @@ LEAST = 16
 
 
 @dataclass
-class Row:
+class PrefixGroup:
     """Members (by number) and how many tokens they have in common at their beginning."""
 
     common: int
@@ -46,9 +46,9 @@ def alike(a: Sequence[int], b: Sequence[int]) -> int:
     return next((i for i in range(n) if a[i] != b[i]), n)
 
 
-def share(paths: Sequence[Sequence[int]], most: int) -> list[Row]:
+def share(paths: Sequence[Sequence[int]], most: int) -> list[PrefixGroup]:
     """Group sequences where that saves tokens; a row of several members holds at most `most` tokens."""
-    rows: list[Row] = []
+    rows: list[PrefixGroup] = []
     for i in sorted(range(len(paths)), key=lambda k: (tuple(paths[k]), k)):
         if rows:
             row = rows[-1]
@@ -57,13 +57,13 @@ def share(paths: Sequence[Sequence[int]], most: int) -> list[Row]:
             length = common + sum(len(paths[k]) - common for k in (*row.members, i))
             saves = common * len(row.members) > row.common * (len(row.members) - 1)
             if common >= LEAST and saves and length <= most:
-                rows[-1] = Row(common, [*row.members, i], length)
+                rows[-1] = PrefixGroup(common, [*row.members, i], length)
                 continue
-        rows.append(Row(len(paths[i]), [i], len(paths[i])))
+        rows.append(PrefixGroup(len(paths[i]), [i], len(paths[i])))
     return rows
 
 
-def lay_out(row: Row, paths: Sequence[Sequence[int]]) -> Layout:
+def lay_out(row: PrefixGroup, paths: Sequence[Sequence[int]]) -> Layout:
     """The tokens of a row in reading order."""
     n = row.common
     out = Layout(list(paths[row.members[0]][:n]), list(range(n)), [0] * n)
@@ -76,7 +76,7 @@ def lay_out(row: Row, paths: Sequence[Sequence[int]]) -> Layout:
     return out
 
 
-def place(layout: Layout, row: Row, member: int, position: int) -> int:
+def place(layout: Layout, row: PrefixGroup, member: int, position: int) -> int:
     """Where in the row a member's token at `position` is."""
     return position if position < row.common else layout.starts[member] + position - row.common
 

@@ -1,6 +1,6 @@
 """How elench's own small models are stored: only what training changed, beside the name of the base they are built on.
 
-`elench_models/ROLE/` (distribution elench-models) holds
+`elench_models/ROLE/` (distribution elench-models; `elench_models/large/ROLE/` for the large family) holds
 `weights.safetensors` (fp16, or int8 with one scale per row), `config.json` and the model's card.
 Tensors equal to the base's (the frozen word embeddings, half of MiniLM) are taken from the base, which is checked by
 hash.
@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from elench.errors import MissingExtra, MissingModel
+from elench.errors import MissingExtra, MissingModel, UsageError
 from elench.models.base import Identity, ModelChoice
-from elench.models.checkpoints import FAMILIES, file_hash, find, remembered_hash, runs_on_onnx
+from elench.models.checkpoints import file_hash, find, remembered_hash, runs_on_onnx
 
 if TYPE_CHECKING:
     import torch
@@ -94,15 +94,23 @@ def save_shipped(
     return (folder / WEIGHTS).stat().st_size
 
 
+def shipped_folder(role: str, family: str = "embedded") -> Path:
+    """Where the shipped model of a role lies: the family's own, else the embedded one."""
+    own = SHIPPED / family / role
+    return own if (own / "config.json").is_file() else SHIPPED / role
+
+
 def shipped_config(role: str, folder: Path | None = None) -> dict[str, Any]:
     """The config of a shipped model; MissingModel when this installation has none."""
-    path = (folder or SHIPPED / role) / "config.json"
+    path = (folder or shipped_folder(role)) / "config.json"
     try:
         config: dict[str, Any] = json.loads(path.read_text())
     except OSError:
         if path.is_relative_to(SHIPPED) and not SHIPPED.is_dir():
             raise MissingExtra(f"the embedded model {role!r}", "models") from None
         raise MissingModel(f"no shipped {role} in {path.parent}; make one: elench train {role}") from None
+    if missing := [name for name in ("base", "base_sha256", "settings") if name not in config]:
+        raise UsageError(f"{path}: no {missing[0]!r}; {WEIGHTS} needs the config that `elench train {role}` writes")
     return config
 
 
@@ -114,7 +122,7 @@ def shipped_identity(
     It runs on the CPU in ONNX Runtime, in float32 or int8, whatever else is asked for; on a base of another shape than
     the embedded ones in torch. `base` is the base's folder where the catalog shall not look it up.
     """
-    role, home = choice.role, folder or SHIPPED / choice.role
+    role, home = choice.role, folder or shipped_folder(choice.role, choice.family)
     config = shipped_config(role, home)
     if base is None:
         base = find(ModelChoice(role="encoder", name=config["base"], pull=choice.pull)).folder
@@ -123,10 +131,9 @@ def shipped_identity(
     parts = [config["base_sha256"], remembered_hash(home / WEIGHTS)]
     parts += [json.dumps(config["settings"][CALIBRATED])] if CALIBRATED in config["settings"] else []
     digest = hashlib.sha256(" ".join(parts).encode()).hexdigest()
-    name = name or (folder.name if folder else f"shipped-{role}")
+    name = name or (folder.name if folder else "-".join(["shipped", *home.relative_to(SHIPPED).parts]))
     plain = ModelChoice(role, dtype="int8" if choice.dtype == "int8" else "float32")
-    onnx = any(runs_on_onnx(plain, base, family) for family in FAMILIES)
-    runtime, dtype = ("onnx", plain.dtype) if onnx else ("torch", "float32")
+    runtime, dtype = ("onnx", plain.dtype) if runs_on_onnx(plain, base) else ("torch", "float32")
     return Identity(role, name, digest, runtime, dtype, "cpu", "shipped", home, base, choice.name)
 
 

@@ -124,7 +124,7 @@ class TextWeighter(Model):
 
 def resolve(choice: ModelChoice) -> Identity:
     """The weighter a run asks for: the shipped one, one trained here (a folder), or a text-to-text checkpoint."""
-    shipped = choice.name is None and choice.family == "embedded"
+    shipped = choice.name is None and choice.family != "paper"
     folder = SHIPPED / "weights" if shipped else Path(choice.name or "").expanduser()
     if (shipped or choice.name) and (folder / FILE).exists():
         name = "shipped-weights" if shipped else folder.name

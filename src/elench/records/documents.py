@@ -11,7 +11,7 @@ from elench.errors import UsageError
 from elench.records.encoding import read_text
 from elench.records.mapping import ALIASES, normalised
 from elench.records.record import Reject
-from elench.records.spreadsheets import Row, no_constant
+from elench.records.spreadsheets import InputRow, no_constant
 
 WRAPPERS = ("data", "records", "rows", "samples", "examples", "instances", "items", "results", "test_cases", "dataset")
 """Names under which other tools keep the list of records, likeliest first."""
@@ -27,7 +27,7 @@ def parse_document(path: Path) -> Any:
     return json.loads(text or "[]", parse_constant=no_constant)
 
 
-def rows_of(document: Any, path: Path) -> Iterator[Row]:
+def rows_of(document: Any, path: Path) -> Iterator[InputRow]:
     """The records of a JSON document; they are numbered from 1."""
     for number, row in enumerate(_rows(document, path), 1):
         yield number, row if isinstance(row, dict) else Reject(number, "a record must be a JSON object: {…}", row)
@@ -50,7 +50,9 @@ def _rows(document: Any, path: Path) -> Iterable[Any]:
     if _KNOWN & {normalised(str(name)) for name in document}:
         return [document]
     names = ", ".join(str(name)[:60] for name in list(document)[:10]) or "none"
-    raise UsageError(f"{path}: no list of records in it; names found at the top: {names}")
+    texts = all(isinstance(value, str) for value in document.values()) and document
+    hint = f"; if these are answers by id: elench score GOLD --predictions {path}" if texts else ""
+    raise UsageError(f"{path}: no list of records in it; names found at the top: {names}{hint}")
 
 
 def _table(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:

@@ -30,7 +30,9 @@ def _kind(value: Any) -> str:
 def _wrong(name: str, wanted: str, value: Any) -> UsageError:
     number = isinstance(value, (int, float)) and not isinstance(value, bool) and wanted.startswith("a string")
     quoted = f': write "{str(value)[:20]}"' if number and not name.startswith(("id", "group", "system")) else ""
-    return UsageError(f"field '{name}' must be {wanted}, not {_kind(value)}{quoted}")
+    parts = ", ".join(map(str, value))[:80] if isinstance(value, Mapping) and name in (*TEXTS, "references") else ""
+    inside = f" with {parts}: name a part of it, --map {name}=COLUMN.PART" if parts else ""
+    return UsageError(f"field '{name}' must be {wanted}, not {_kind(value)}{quoted}{inside}")
 
 
 def _name(name: str, value: Any) -> str | None:
@@ -96,7 +98,10 @@ def _references(name: str, value: Any) -> tuple[str, ...] | None:
 
 def _judge(name: str, value: Any) -> str | None:
     if value is not None and value not in JUDGES:
-        raise UsageError(f"field '{name}' must be one of {', '.join(JUDGES)}, not {value!r}")
+        shown = repr(value)[:40]
+        raise UsageError(
+            f"field '{name}' must be one of {', '.join(JUDGES)}, not {shown}; rename it if it means another thing"
+        )
     return None if value is None else str(value)
 
 

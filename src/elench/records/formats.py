@@ -13,10 +13,10 @@ from elench.errors import MissingExtra, UsageError
 from elench.records.documents import parse_document, rows_of
 from elench.records.encoding import invalid, open_text, shown
 from elench.records.record import Reject
-from elench.records.spreadsheets import NESTED, Row, as_text, no_constant, read_csv, read_xlsx
+from elench.records.spreadsheets import NESTED, InputRow, as_text, no_constant, read_csv, read_xlsx
 
 
-def read_jsonl(path: Path) -> Iterator[Row]:
+def read_jsonl(path: Path) -> Iterator[InputRow]:
     """One object per line, or a JSON document under this name."""
     with open_text(path) as file:
         file.reconfigure(newline="\n")
@@ -33,7 +33,7 @@ def read_jsonl(path: Path) -> Iterator[Row]:
         yield from _json_lines(file)
 
 
-def _json_lines(file: Iterable[str]) -> Iterator[Row]:
+def _json_lines(file: Iterable[str]) -> Iterator[InputRow]:
     for number, line in enumerate(file, 1):
         if not (text := line.strip()):
             continue
@@ -46,7 +46,8 @@ def _json_lines(file: Iterable[str]) -> Iterator[Row]:
         except (ValueError, RecursionError) as error:
             message = getattr(error, "msg", str(error))
             at_column = f" at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-            yield number, Reject(number, f"not valid JSON{at_column}: {message}", text)
+            hint = "; remove the comma after the object" if text.endswith("},") else ""
+            yield number, Reject(number, f"not valid JSON{at_column}: {message}{hint}", text)
             continue
         if not isinstance(value, dict):
             yield number, Reject(number, "a line must be one JSON object: {…}", value)
@@ -62,7 +63,7 @@ def _pyarrow() -> Any:
     return pyarrow
 
 
-def read_parquet(path: Path) -> Iterator[Row]:
+def read_parquet(path: Path) -> Iterator[InputRow]:
     arrow = _pyarrow()
     try:
         file = arrow.parquet.ParquetFile(path)
@@ -83,7 +84,7 @@ def _from_arrow(name: str, value: Any) -> Any:
     return value
 
 
-def read_json(path: Path) -> Iterator[Row]:
+def read_json(path: Path) -> Iterator[InputRow]:
     """A JSON document (see `documents`), or one object per line under this name. Line numbers count its records."""
     try:
         document = parse_document(path)
@@ -151,7 +152,7 @@ def write_parquet(objects: Iterable[dict[str, Any]], path: Path) -> None:
             writer.close()
 
 
-READERS: dict[str, Callable[[Path], Iterator[Row]]] = {
+READERS: dict[str, Callable[[Path], Iterator[InputRow]]] = {
     ".jsonl": read_jsonl,
     ".ndjson": read_jsonl,
     ".csv": read_csv,
@@ -168,7 +169,7 @@ WRITERS: dict[str, Callable[[Iterable[dict[str, Any]], Path], None]] = {
 }
 
 
-def reader_of(path: Path) -> Callable[[Path], Iterator[Row]] | None:
+def reader_of(path: Path) -> Callable[[Path], Iterator[InputRow]] | None:
     """The reader for a file's ending; `.gz` may follow the ending of a text format."""
     ending = Path(path.stem).suffix if path.suffix.lower() == ".gz" else path.suffix
     return READERS.get(ending.lower())

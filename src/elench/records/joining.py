@@ -14,7 +14,7 @@ from elench.errors import UsageError
 from elench.records.encoding import lines_of, read_text
 from elench.records.mapping import ALIASES, normalised
 from elench.records.record import Record, Reject
-from elench.records.source import Source, as_source, listed
+from elench.records.source import Source, as_source, listed, require_file
 
 _IDS = ("id", *ALIASES["id"])
 _TEXTS = (*ALIASES["answer"][1:], "answer")
@@ -53,8 +53,7 @@ def from_text_files(
 
 
 def _read(path: Path) -> list[str]:
-    if not path.is_file():
-        raise UsageError(f"{path}: no such file")
+    require_file(path)
     return list(lines_of(path))
 
 
@@ -116,8 +115,7 @@ def _gold(record: Record) -> dict[str, Any]:
 
 def read_predictions(path: Path) -> dict[str, str]:
     """{id: text} from {id: text} as the SQuAD script takes it, or from rows that have an id and a prediction."""
-    if not path.is_file():
-        raise UsageError(f"{path}: no such file")
+    require_file(path)
     if path.suffix.lower() == ".json":
         try:
             document = json.loads(read_text(path))

@@ -18,6 +18,8 @@ SAMPLE = 1000
 """So many records decide for the file."""
 CLEAR = 0.8
 """Share of the votes that one text needs."""
+ALIKE = 0.3
+"""References that share so many words with a question (Dice) are questions, whatever their punctuation."""
 _ASKING = re.compile(
     r"\W*(?:\w+\W+)?(?:who|whom|whose|what|when|where|why|which|how|what's|who's)\b|"
     r"\W*(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|had)\s+\w+\s+\w+",
@@ -26,12 +28,13 @@ _ASKING = re.compile(
 
 
 class Need(Protocol):
-    """What must be known of a metric: which texts it can judge, and which fields it reads."""
+    """What must be known of a metric: which texts it can judge, which fields it reads, and which a record lacks."""
 
     @property
     def judges(self) -> tuple[str, ...]: ...
     @property
     def reads(self) -> tuple[str, ...]: ...
+    def missing(self, record: Record) -> str | None: ...
 
 
 def choices_of(metric: Need) -> tuple[str, ...]:
@@ -57,15 +60,13 @@ def _likeness(text: str, references: Sequence[str]) -> float:
 
 
 def fits(record: Record) -> str | None:
-    """Which of its texts a record's references are of; None when it has none or nothing tells."""
+    """Which text a record's references are of, also where that text is missing; None when nothing tells."""
     references = [r for r in record.references[:5] if r.strip()]
     texts = {name: text for name in JUDGES if (text := getattr(record, name))}
     if not references or not texts:
         return None
     if len(texts) == 1:
-        if record.question and asks(record.question) and not any(map(asks, references)):
-            return None  # a question whose answer is missing
-        return next(iter(texts))
+        return "answer" if record.question and _answered_by(references, record.question) else next(iter(texts))
     points = {name: _likeness(text[:4000], references) for name, text in texts.items()}
     if record.question:
         asking = sum(map(asks, references)) > len(references) / 2
@@ -74,6 +75,11 @@ def fits(record: Record) -> str | None:
             points[name] += weight * (asking == (name == "question"))
     best, second = sorted(points, key=lambda name: points[name], reverse=True)[:2]
     return best if points[best] > points[second] else None
+
+
+def _answered_by(references: Sequence[str], question: str) -> bool:
+    """Are the references answers to a question, and not other forms of it?"""
+    return asks(question) and not any(map(asks, references)) and _likeness(question, references) < ALIKE
 
 
 def judge_of_one(record: Record) -> str:
@@ -106,14 +112,15 @@ def decide(records: Sequence[Record], metrics: Sequence[Need], name: str) -> str
     """
     open_records = [record for record in records if record.judge is None]
     present = {field for record in open_records for field in JUDGES if getattr(record, field) is not None}
-    if len(present) < 2:
-        return next(iter(present), None)
     votes = Counter(filter(None, map(fits, open_records)))
     referenced = any(record.references for record in open_records)
-    if referenced and votes:
+    if votes:
         best, count = votes.most_common(1)[0]
-        if count >= CLEAR * sum(votes.values()):
+        compared = not metrics or any("references" in metric.reads for metric in metrics)
+        if count >= CLEAR * sum(votes.values()) and (best in present or compared):
             return best
+    if len(present) < 2:
+        return next(iter(present), None)
     if not metrics:
         return None
     forced = _forced(metrics, present, with_references=referenced)
@@ -124,11 +131,13 @@ def decide(records: Sequence[Record], metrics: Sequence[Need], name: str) -> str
         return None
     choices = [choice for choice in JUDGES if choice in present]
     why = (
-        f"references fit {' and '.join(f'{v} {PLURAL[k]}' for k, v in votes.most_common())}" if referenced
+        f"references fit {' and '.join(f'{v} {PLURAL[k] if v > 1 else k}' for k, v in votes.most_common())}" if votes
+        else "nothing shows what the references are of" if referenced
         else "there are no references"
     )  # fmt: skip
     python = name == "records"  # not a file
     options = " or ".join(f'judge="{choice}"' if python else f"--judge {choice}" for choice in choices)
+    each = "; a file of several kinds needs the field `judge` in each record" if len(votes) > 1 else ""
     raise UsageError(
-        f"{name}: cannot tell whether {' or '.join(PLURAL[c] for c in choices)} are judged ({why}): add {options}"
+        f"{name}: cannot tell whether {' or '.join(PLURAL[c] for c in choices)} are judged ({why}): add {options}{each}"
     )

@@ -114,7 +114,26 @@ def suggest(columns: Sequence[str], wanted: Iterable[str], taken: Iterable[str] 
             match = next(iter(difflib.get_close_matches(name, free, n=1, cutoff=0.75)), None)
         if match is not None:
             found[name] = free.pop(match)
+        elif name == "references" and (numbered := [c for c in free if re.fullmatch(r"(ref|reference|gold)_?\d", c)]):
+            found[name] = "+".join(free.pop(c) for c in sorted(numbered))
     return {name: found[name] for name in wanted if name in found}
+
+
+_OUTPUT = re.compile(
+    r"(prediction|predicted|pred|response|generated|completion)s?"
+    r"|(predicted|model|system|generated)_(answer|summary|question|text|output)|prediction_text"
+)
+"""Names of columns that hold what a system wrote."""
+
+
+def predicted_beside(columns: Sequence[str], fields: Iterable[str]) -> dict[str, str]:
+    """What to map where a file has `answer` and `prediction`: the prediction is judged, the answer is its reference."""
+    known = set(fields)
+    gold = next((name for name in ("answer", "summary") if name in known), None)
+    outputs = [column for column in columns if _OUTPUT.fullmatch(normalised(column))]
+    if gold is None or "references" in known or len(outputs) != 1:
+        return {}
+    return {gold: outputs[0], "references": gold}
 
 
 def as_option(mapping: Mapping[str, str]) -> str:

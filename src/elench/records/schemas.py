@@ -73,6 +73,8 @@ def recognise(rows: Sequence[Mapping[str, Any]]) -> Recognised | None:
     spelling = {normalised(column): column for column in reversed(columns)}
     for schema in SCHEMAS:
         if all(any(mark in spelling for mark in group) for group in schema.marks):
+            if schema.adapt is _kilt and not any(isinstance(row.get("output"), list) for row in rows):
+                continue  # `output` may be what a system wrote
             if schema.adapt:
                 return Recognised(schema.name, {}, schema.adapt, gold=schema.adapt in (_squad, _kilt))
             mapping = _mapping(schema.columns, spelling, rows)
@@ -124,6 +126,13 @@ def _first(row: Mapping[str, Any], *names: str) -> Any:
     return next((row[name] for name in names if row.get(name) not in (None, "", [])), None)
 
 
+def _predicted(row: Mapping[str, Any]) -> Any:
+    """What a system answered; it may be empty, which is how SQuAD v2's programs say "no answer"."""
+    names = (*PREDICTIONS, "answer")
+    found = _first(row, *names)
+    return "" if found is None and any(row.get(name) == "" for name in names) else found
+
+
 def _kept(row: Mapping[str, Any], used: Iterable[str], fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that are there, and the row's other columns."""
     present = {name: value for name, value in fields.items() if value is not None}
@@ -146,7 +155,7 @@ def _squad(row: Mapping[str, Any]) -> dict[str, Any]:
     texts = answers.get("text") if isinstance(answers, Mapping) else answers
     if isinstance(texts, list):
         texts = [t.get("text") if isinstance(t, Mapping) else t for t in texts]
-    prediction = _first(row, *PREDICTIONS, "answer")
+    prediction = _predicted(row)
     first = texts[0] if isinstance(texts, list) and texts else None
     fields: dict[str, Any] = {"answer": first} if prediction is None else {"answer": prediction, "references": texts}
     if prediction is not None and "judge" not in row:
@@ -229,7 +238,7 @@ def _kilt(row: Mapping[str, Any]) -> dict[str, Any]:
     output = row.get("output")
     entries = output if isinstance(output, list) else []
     golds = [e["answer"] for e in entries if isinstance(e, Mapping) and isinstance(e.get("answer"), str)]
-    prediction = _first(row, *PREDICTIONS, "answer")
+    prediction = _predicted(row)
     fields = {"question": row.get("input"), "references": golds or None, "answer": prediction, "judge": "answer"}
     return _kept(row, ("input", "output", *PREDICTIONS), fields)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gzip
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,10 +18,10 @@ from elench.records import formats
 from elench.records.encoding import decompressing
 from elench.records.fields import JUDGES
 from elench.records.judging import SAMPLE, Need, choices_of, decide
-from elench.records.mapping import ABSENT, TEXT_FIELDS, as_option, suggest, translate, value_at
+from elench.records.mapping import ABSENT, TEXT_FIELDS, as_option, predicted_beside, suggest, translate, value_at
 from elench.records.record import Record, Reject
 from elench.records.schemas import KEPT, Recognised, recognise
-from elench.records.spreadsheets import Row, with_lists
+from elench.records.spreadsheets import InputRow, with_lists
 
 TABLES = (".csv", ".tsv", ".xlsx")
 SNIFFED = 50
@@ -41,7 +42,7 @@ class Source:
     assumed: str | None = None
     """What the file judges, where its records do not say."""
     any_language: bool = False
-    head: tuple[Row, ...] = field(default=(), repr=False, compare=False)
+    head: tuple[InputRow, ...] = field(default=(), repr=False, compare=False)
     """The first rows of the file, read once when it is opened: they show its columns and what it judges."""
     origin: Mapping[str, Any] = field(default_factory=dict)
     """What a user named to get these records: {"file": …} or {"text": …, "references": […]}; see `reopen`."""
@@ -59,22 +60,25 @@ class Source:
         """The file's name without its ending."""
         return self.path.stem if self.name != "stdin" else self.name
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[InputRow]:
         """The rows of the file as they are written in it."""
         reader = formats.reader_of(self.path)
         if reader is None:
             kinds = ", ".join(formats.READERS)
             hint = f"; for plain text: --text {self.name} --references FILE" if self.path.suffix == ".txt" else ""
             raise UsageError(f"{self.name}: unknown kind of file; use one of {kinds}{hint}")
-        with decompressing(self.name):
-            yield from reader(self.path)
+        try:
+            with decompressing(self.name):
+                yield from reader(self.path)
+        except UsageError as error:  # standard input and joined files are read from a temporary one
+            raise UsageError(str(error).replace(str(self.path), self.name)) from None
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns in the first rows."""
         return tuple(dict.fromkeys(str(name) for row in sniffed(self.head) for name in row))
 
-    def read(self, rows: Iterable[Row] | None = None) -> Iterator[Record | Reject]:
+    def read(self, rows: Iterable[InputRow] | None = None) -> Iterator[Record | Reject]:
         """Every record of the file (or of these rows of it), and every line that is not one, in file order."""
         seen: dict[int, int] = {}
         empty = True
@@ -134,7 +138,12 @@ class Source:
         self._require_fields(records, metrics)
         if self.judge:
             return self
-        return replace(self, assumed=decide(records, metrics, self.name) or self.assumed)
+        assumed = decide(records, metrics, self.name) or self.assumed
+        if assumed and metrics and not any(_has(record, assumed) for record in records):
+            lacking = {m.missing(replace(r, assumed=r.judge or assumed)) for m in metrics for r in records}
+            if lacking == {assumed}:
+                raise UsageError(f"{self.name}: the references are of answers; {self.missing([assumed], metrics)}")
+        return replace(self, assumed=assumed)
 
     def _require_fields(self, records: Sequence[Record], metrics: Sequence[Need]) -> None:
         """Refuse a file in which no metric finds what it needs: say what is there and what to type."""
@@ -160,7 +169,17 @@ class Source:
 
     def guess(self) -> dict[str, str]:
         """Field → column for the columns that look like a field under another name; nothing for a known schema."""
-        return {} if self.recognised is not None else suggest(*self._unused())
+        return {} if self.recognised is not None else self._with_beside(suggest(*self._unused()))
+
+    def beside(self) -> dict[str, str]:
+        """Field → column where an unused column looks like the system's output, and the field like its reference."""
+        if self.mapping or self.recognised is not None:
+            return {}
+        return predicted_beside(self._unused()[0], [name for name in TEXT_FIELDS if name in self.columns])
+
+    def _with_beside(self, guess: Mapping[str, str]) -> dict[str, str]:
+        beside = self.beside()
+        return {**{name: column for name, column in guess.items() if column not in beside.values()}, **beside}
 
     def missing(self, lacking: Sequence[str], metrics: Sequence[Need] = ()) -> str:
         """What a file lacks, the columns it has, and what to type."""
@@ -171,8 +190,10 @@ class Source:
         gold = self.recognised is not None and self.recognised.gold
         if gold:  # gold answers become references as soon as there is an answer to judge
             unused, free, lacking = [c for c in unused if c not in KEPT], ["answer"], ["answer"]
-        guess = suggest(unused, free if set(lacking) & set(free) else lacking)
-        if set(guess) & set(lacking):
+        guess = self._with_beside(suggest(unused, free if set(lacking) & set(free) else lacking))
+        if "text" in self.origin:
+            hint = f"add {' and '.join(f'--{name} FILE' for name in lacking)}"
+        elif set(guess) & set(lacking):
             hint = f"try {as_option({**self.mapping, **guess})}"
         elif gold:
             hint = "it holds gold answers: add a system's with --predictions FILE, or name their column, --map answer=…"
@@ -192,8 +213,7 @@ def as_source(
     if isinstance(source, Source):
         return source
     path, name = (_spooled(), "stdin") if str(source) == "-" else (Path(source), str(source))
-    if not path.is_file():
-        raise UsageError(f"{name}: {'is a folder; name a file in it' if path.is_dir() else 'no such file'}")
+    require_file(path, name)
     origin = {} if name == "stdin" else {"file": name}
     opened = Source(path, name, dict(mapping or {}), judge=judge, origin=origin)
     opened = replace(opened, head=tuple(islice(opened.rows(), SAMPLE)))
@@ -204,7 +224,13 @@ def as_source(
     return replace(opened, recognised=recognise(first))
 
 
-def sniffed(head: Sequence[Row]) -> list[dict[str, Any]]:
+def require_file(path: Path, name: str = "") -> None:
+    """Refuse what is not a file."""
+    if not path.is_file():
+        raise UsageError(f"{name or path}: {'is a folder; name a file in it' if path.is_dir() else 'no such file'}")
+
+
+def sniffed(head: Sequence[InputRow]) -> list[dict[str, Any]]:
     """The rows among the first ones that show which columns a file has."""
     return [row for _, row in head[:SNIFFED] if isinstance(row, dict)]
 
@@ -227,14 +253,25 @@ def listed(columns: Sequence[str], most: int = 30) -> str:
 
 
 def _spooled() -> Path:
-    """Standard input as a file, since it is read more than once; its first character shows what it is."""
+    """Standard input as a file, since it is read more than once; its first bytes show what it is."""
     data = sys.stdin.buffer.read()
-    start = data[:4].lstrip(b"\xef\xbb\xbf\xff\xfe\x00 \n\r\t")[:1]
-    ending = ".jsonl" if start == b"{" else ".json" if start == b"[" else ".csv"
+    if data.startswith(b"\x1f\x8b"):
+        with decompressing("stdin"):
+            data = gzip.decompress(data)
     if not data.strip():
         raise UsageError("stdin: the file is empty: no records in it")
-    with tempfile.NamedTemporaryFile(prefix="elench-stdin-", suffix=ending, delete=False) as file:
+    with tempfile.NamedTemporaryFile(prefix="elench-stdin-", suffix=_ending(data), delete=False) as file:
         file.write(data)
     path = Path(file.name)
     atexit.register(path.unlink, missing_ok=True)
     return path
+
+
+def _ending(data: bytes) -> str:
+    """The ending of a file with these bytes; an object on a line of its own may be a whole document."""
+    start = data[:4].lstrip(b"\xef\xbb\xbf\xff\xfe\x00 \n\r\t")[:1]
+    if data.startswith((b"PAR1", b"PK\x03\x04")):
+        return ".parquet" if data.startswith(b"PAR1") else ".xlsx"
+    if start == b"{":
+        return ".jsonl" if b"\n" in data.strip() else ".json"
+    return ".json" if start == b"[" else ".csv"

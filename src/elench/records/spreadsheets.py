@@ -15,7 +15,7 @@ from elench.records.encoding import invalid, open_text, shown
 from elench.records.fields import TEXTS
 from elench.records.record import Reject
 
-Row = tuple[int, "dict[str, Any] | Reject"]
+InputRow = tuple[int, "dict[str, Any] | Reject"]
 NESTED = ("human", "peers", "ratings")
 """Fields that a table spreads over columns such as human.fluency."""
 LISTS = ("references", "context")
@@ -29,7 +29,7 @@ def no_constant(name: str) -> float:
     raise ValueError(f"{name} is not a JSON number; leave the field out if it is missing")
 
 
-def read_csv(path: Path) -> Iterator[Row]:
+def read_csv(path: Path) -> Iterator[InputRow]:
     """A header names the fields; the delimiter is what the header uses most: comma, semicolon, tab or bar."""
     csv.field_size_limit(2**31 - 1)
     with open_text(path) as file:
@@ -148,7 +148,7 @@ def set_cell(row: dict[str, Any], name: str, cell: str, decimal_comma: bool = Fa
         row[name] = cell
 
 
-def read_xlsx(path: Path) -> Iterator[Row]:
+def read_xlsx(path: Path) -> Iterator[InputRow]:
     """The first sheet of a workbook; its first row names the fields."""
     try:
         import openpyxl

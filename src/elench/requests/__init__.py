@@ -38,7 +38,7 @@ from elench.requests.questions import (
     WordVectors,
     WordWeights,
 )
-from elench.text.tokens import Span
+from elench.text.words import Span
 
 __all__ = [
     "Ask",

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elench.requests.asking import Request
-from elench.text.tokens import Span
+from elench.text.words import Span
 
 Floats = npt.NDArray[np.float32]
 

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from elench.stats.plan import FEW_GROUPS, FEWEST_UNITS
+from elench.stats.resampling_plan import FEW_GROUPS, FEWEST_UNITS
 
 MOST = 10_000
 """Clusters kept apart. Later ones join these at random, which keeps the interval valid and the memory bounded."""

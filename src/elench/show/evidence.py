@@ -166,6 +166,8 @@ def _sentences(name: str, rows: Any, *_: Any) -> list[Block]:
     body = []
     for row in sorted(rows, key=lambda r: ORDER.get(r["verdict"], 3)):
         chances = ", ".join(f"{k} {number(v, 2)}" for k, v in row.get("probabilities", {}).items())
+        if unknown := row.get("unknown_words"):
+            chances += f"; not in the context: {', '.join(unknown)}"
         passage = row.get("passage") or "–"
         body.append((row["sentence"], Cell(row["verdict"], tone=TONES.get(row["verdict"], "")), passage, chances))
     return [Grid("", ("sentence", "verdict", "passage read", "probabilities"), tuple(body), "llll")]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from elench.evaluate.meta import Evaluation, Row
+from elench.evaluate.meta import Evaluation, MetricAgreement
 from elench.grid import HEADS, Grid, limits, number, span
 from elench.show.tables import render
-from elench.stats.plan import FEWEST_UNITS
+from elench.stats.resampling_plan import FEWEST_UNITS
 
 if TYPE_CHECKING:
     from elench.evaluate.meta_sections import Section
@@ -35,7 +35,7 @@ def evaluation_grids(found: Evaluation) -> list[Grid]:
     return grids
 
 
-def _overview(found: Evaluation, rows: Sequence[Row], dimensions: Sequence[str], where: str) -> Grid:
+def _overview(found: Evaluation, rows: Sequence[MetricAgreement], dimensions: Sequence[str], where: str) -> Grid:
     main = found.coefficient
     cells = {(row.metric, row.dimension): row for row in rows}
     metrics = list(dict.fromkeys(row.metric for row in rows))
@@ -58,7 +58,7 @@ def _overview(found: Evaluation, rows: Sequence[Row], dimensions: Sequence[str],
     return Grid(title, ("metric", *dimensions, "mean", "n"), tuple(body))
 
 
-def _detail(found: Evaluation, rows: Sequence[Row], title: str) -> Grid:
+def _detail(found: Evaluation, rows: Sequence[MetricAgreement], title: str) -> Grid:
     main = found.coefficient
     others = [name for name in found.coefficients if name != main]
     judged = any(row.p is not None for row in rows)
@@ -77,7 +77,7 @@ def _detail(found: Evaluation, rows: Sequence[Row], title: str) -> Grid:
     return Grid(title, (*header, "verdict") if judged else tuple(header), tuple(body))
 
 
-def _label(row: Row) -> str:
+def _label(row: MetricAgreement) -> str:
     return row.metric if row.kind == "metric" else f"{row.metric} ({row.kind})"
 
 

@@ -18,7 +18,7 @@ BAD_SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Row:
+class ReportRecord:
     """A scored record of one of the runs."""
 
     run: int
@@ -37,7 +37,7 @@ class View:
 
     runs: Sequence[Run]
     names: Sequence[str]
-    rows: Sequence[Row]
+    rows: Sequence[ReportRecord]
     warnings: Sequence[str] = ()
 
     @property
@@ -65,7 +65,7 @@ def load_view(paths: Sequence[Path], records: Path | None = None) -> View:
             system = outcome.system
             if len(runs) > 1:
                 system = f"{names[k]} · {outcome.system}" if several and outcome.system else names[k]
-            rows.append(Row(k, outcome, record, _judge(outcome.record, run), system))
+            rows.append(ReportRecord(k, outcome, record, _judge(outcome.record, run), system))
     return View(runs, names, rows, warnings)
 
 

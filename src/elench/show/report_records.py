@@ -16,7 +16,7 @@ from elench.metrics import higher_is_better
 from elench.records.record import Record
 from elench.show.evidence import LEGEND, evidence_html
 from elench.show.page import Section, folded, note
-from elench.show.report import Row, View
+from elench.show.report import ReportRecord, View
 from elench.show.tables import as_html
 
 LARGEST = 1_000_000
@@ -76,14 +76,14 @@ def _payload(view: View, listed: Sequence[int], detailed: set[int]) -> dict[str,
     return {"specs": view.specs, "lower": [not higher_is_better(s) for s in view.specs], "rows": rows}
 
 
-def _title(row: Row) -> str:
+def _title(row: ReportRecord) -> str:
     """The text that is judged, short."""
     text = getattr(row.record, row.judge) if row.judge else None
     text = " ".join((text or "").split())
     return text if len(text) <= SHORT else f"{text[:SHORT]}…"
 
 
-def _detail(row: Row, view: View, applies: dict[str, set[str]]) -> str:
+def _detail(row: ReportRecord, view: View, applies: dict[str, set[str]]) -> str:
     """Texts, scores and evidence of a record."""
     parts = [texts(row.record)]
     for spec in view.specs:

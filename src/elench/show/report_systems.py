@@ -21,7 +21,7 @@ from elench.records.record import Record
 from elench.runs.summary import known
 from elench.show import plots
 from elench.show.page import Section, folded, note
-from elench.show.report import Row, View
+from elench.show.report import ReportRecord, View
 from elench.show.tables import as_html
 from elench.show.winners import how_tested, sentences, winner_grid
 
@@ -65,14 +65,14 @@ def judge_sections(view: View, draws: int, seed: int) -> Iterator[Section]:
         yield Section(TITLES[judge], "".join(parts))
 
 
-def comparison(rows: Sequence[Row], specs: Sequence[str], draws: int, seed: int) -> Comparison:
+def comparison(rows: Sequence[ReportRecord], specs: Sequence[str], draws: int, seed: int) -> Comparison:
     """The systems of the rows side by side."""
     metrics = [known(s) or (Scored(s) if higher_is_better(s) else ScoredLower(s)) for s in specs]
     outcomes = [replace(row.outcome, system=row.system, record=replace(row.record, system=row.system)) for row in rows]
     return compare_result(Result(outcomes, list(specs), metrics=metrics), draws=draws, seed=seed)
 
 
-def _compared(rows: Sequence[Row], specs: Sequence[str], draws: int, seed: int) -> Iterator[str]:
+def _compared(rows: Sequence[ReportRecord], specs: Sequence[str], draws: int, seed: int) -> Iterator[str]:
     """Who wins, and the tables behind it; a metric that cannot be compared is named with the reason."""
     systems = {row.system for row in rows if row.system is not None}
     if len(systems) < 2:
@@ -110,7 +110,7 @@ def _compared(rows: Sequence[Row], specs: Sequence[str], draws: int, seed: int) 
     yield folded("All scores, with letters for the systems beaten", whole)
 
 
-def _pictures(rows: Sequence[Row], specs: Sequence[str]) -> Iterator[str]:
+def _pictures(rows: Sequence[ReportRecord], specs: Sequence[str]) -> Iterator[str]:
     """Distributions, and which metrics say the same."""
     panels = []
     for spec in specs[:MOST_METRICS]:
@@ -130,7 +130,7 @@ def _pictures(rows: Sequence[Row], specs: Sequence[str]) -> Iterator[str]:
         yield folded("Which metrics say the same?", note(f"{about}; n up to {most}.") + map_)
 
 
-def rank_correlations(rows: Sequence[Row], specs: Sequence[str]) -> tuple[plots.Array, int]:
+def rank_correlations(rows: Sequence[ReportRecord], specs: Sequence[str]) -> tuple[plots.Array, int]:
     """Spearman's correlation of each pair of metrics over the records that both scored, and the largest n."""
     table = np.array(
         [[np.nan if (v := row.outcome.value(s)) is None else v for s in specs] for row in rows], dtype=float
@@ -147,7 +147,7 @@ def rank_correlations(rows: Sequence[Row], specs: Sequence[str]) -> tuple[plots.
     return found, most
 
 
-def scores(rows: Sequence[Row], specs: Sequence[str]) -> str:
+def scores(rows: Sequence[ReportRecord], specs: Sequence[str]) -> str:
     """Mean, interval, corpus score and counts per metric, and why records are unscored."""
     outcomes = [row.outcome for row in rows]
     summary = Result(outcomes, list(specs)).summary()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from elench.evaluate.compare import Column, Comparison
+from elench.evaluate.compare import Comparison, MetricComparison
 from elench.grid import Grid
 
 FEW = 30
 """Below this many items a missing difference means little."""
 
 
-def best_system(column: Column) -> str:
+def best_system(column: MetricComparison) -> str:
     sign = 1 if column.higher_is_better else -1
     return max(column.scores, key=lambda system: sign * column.scores[system])
 

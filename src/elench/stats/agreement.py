@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from elench.errors import UsageError
 from elench.records.record import Record
-from elench.stats.plan import FEWEST_UNITS, codes
 from elench.stats.resampling import counts
+from elench.stats.resampling_plan import FEWEST_UNITS, codes
 
 Array = NDArray[np.float64]
 LEVELS = ("nominal", "ordinal", "interval")

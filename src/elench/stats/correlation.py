@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from elench.errors import UsageError
 from elench.stats.levels import COEFFICIENTS, FEWEST, LEVELS, SOFT, Block, Found, estimate, values_of
-from elench.stats.plan import Ints, Plan, plan_for
 from elench.stats.resampling import Drawing, Replicates, difference_p, drawings, fisher_interval, interval, outward
+from elench.stats.resampling_plan import Ints, ResamplingPlan, resampling_plan
 from elench.stats.weighted import ROUNDING, merge_ties
 
 Array = NDArray[np.float64]
@@ -71,7 +71,7 @@ class Sampling:
     level: str
     x: Array
     y: Array
-    plan: Plan
+    plan: ResamplingPlan
     draws: int
     seed: int
 
@@ -185,7 +185,7 @@ def correlate(
     over = over or ("both" if level == "system" else "items")
     if over not in OVER:
         raise UsageError(f"cannot resample {over!r}: choose items, systems or both")
-    plan = plan_for(table.groups, [s or "" for s in table.systems], OVER[over])
+    plan = resampling_plan(table.groups, [s or "" for s in table.systems], OVER[over])
     human = merge_ties_in(table.human, ROUNDING)  # often means of single ratings
     sampling = Sampling(level, merge_ties_in(table.scores), human, plan, draws, seed)
     found = {name: _all_blocks(sampling, name) for name in coefficients}

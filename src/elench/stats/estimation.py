@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from elench.errors import UsageError
 from elench.stats.correlation import JudgementTable
-from elench.stats.plan import FEWEST_UNITS, Ints, codes
+from elench.stats.resampling_plan import FEWEST_UNITS, Ints, codes
 
 Array = NDArray[np.float64]
 FEWEST = FEWEST_UNITS

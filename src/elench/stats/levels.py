@@ -26,8 +26,8 @@ from elench.stats.pairwise import (
     soft_accuracy,
     soft_draws,
 )
-from elench.stats.plan import Ints, codes
 from elench.stats.resampling import Drawing
+from elench.stats.resampling_plan import Ints, codes
 
 Array = NDArray[np.float64]
 

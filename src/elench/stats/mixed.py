@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from elench.errors import UsageError
 from elench.stats.letters import letters
-from elench.stats.plan import Ints, codes
+from elench.stats.resampling_plan import Ints, codes
 from elench.stats.significance import holm
 
 Array = NDArray[np.float64]

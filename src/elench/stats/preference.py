@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from elench.stats.plan import FEWEST_UNITS, Ints, codes
+from elench.stats.resampling_plan import FEWEST_UNITS, Ints, codes
 
 Array = NDArray[np.float64]
 FEWEST_SYSTEMS = 3

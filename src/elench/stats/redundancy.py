@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from elench.errors import UsageError
 from elench.stats import weighted
 from elench.stats.correlation import JudgementTable
-from elench.stats.plan import codes
+from elench.stats.resampling_plan import codes
 
 if TYPE_CHECKING:
     pass

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elench.errors import UsageError
-from elench.stats.plan import FEWEST_UNITS, Ints, Plan
+from elench.stats.resampling_plan import FEWEST_UNITS, Ints, ResamplingPlan
 
 Array = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ class Drawing:
         return self.times[:, self.unit[rows]]
 
 
-def drawings(plan: Plan, draws: int, seed: int) -> list[Drawing]:
+def drawings(plan: ResamplingPlan, draws: int, seed: int) -> list[Drawing]:
     """What the plan draws: groups by bootstrap, systems (often few) by leaving out one at a time. For both together the
     variance of single records is taken off, which the two share (Cameron, Gelbach & Miller 2011)."""
     if "systems" in plan.over and plan.systems < 3:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from elench.stats.plan import FEWEST_UNITS, Ints, codes
+from elench.stats.resampling_plan import FEWEST_UNITS, Ints, codes
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -19,8 +19,8 @@ from elench.errors import UsageError
 from elench.stats.correlation import OVER, Sampling, scale_of
 from elench.stats.levels import Block, estimate
 from elench.stats.pairwise import pair_verdicts
-from elench.stats.plan import FEWEST_UNITS, Ints, Plan, codes
 from elench.stats.resampling import Replicates, difference_p, exchange_p, exchanges, outward, spread
+from elench.stats.resampling_plan import FEWEST_UNITS, Ints, ResamplingPlan, codes
 from elench.stats.weighted import ROUNDING, merge_ties
 
 Array = NDArray[np.float64]
@@ -146,7 +146,7 @@ def permutation_difference(
     return Difference(gap, exchange_p(int(extreme.sum()), draws, count), None, None, len(y), method, None, both)
 
 
-def _swapped_units(plan: Plan, by: str) -> tuple[Ints, str]:
+def _swapped_units(plan: ResamplingPlan, by: str) -> tuple[Ints, str]:
     if by == "records":
         return np.arange(len(plan.group)), "records"
     if "systems" in plan.over:
@@ -154,7 +154,7 @@ def _swapped_units(plan: Plan, by: str) -> tuple[Ints, str]:
     return plan.group, "groups" if plan.grouped else "records"
 
 
-def permuted_gaps(x: Array, y: Array, plan: Plan, level: str, coefficient: str, swap: Array) -> Array:
+def permuted_gaps(x: Array, y: Array, plan: ResamplingPlan, level: str, coefficient: str, swap: Array) -> Array:
     """The difference of the two coefficients after each exchange (draws × records of 0 and 1)."""
     spread_ = x.std(axis=0)
     a, b = ((x - x.mean(axis=0)) / np.where(spread_ > 0, spread_, 1.0)).T
@@ -168,11 +168,11 @@ def permuted_gaps(x: Array, y: Array, plan: Plan, level: str, coefficient: str, 
     return out
 
 
-def _level_values(x: Array, y: Array, plan: Plan, level: str, coefficient: str) -> Array:
+def _level_values(x: Array, y: Array, plan: ResamplingPlan, level: str, coefficient: str) -> Array:
     return estimate(level, Block(x, y, np.arange(len(y)), plan.group, plan.system), coefficient, []).values
 
 
-def _pair_swaps(x: Array, y: Array, plan: Plan, level: str, by: str, draws: int, seed: int) -> float:
+def _pair_swaps(x: Array, y: Array, plan: ResamplingPlan, level: str, by: str, draws: int, seed: int) -> float:
     """Exchange the metrics' verdicts on pairs: on each pair alone (an exact binomial test, McNemar's, of the pairs that
     only one metric orders as people do), or on all pairs of a group together."""
     from scipy.stats import binomtest
@@ -242,7 +242,9 @@ def uncorrected(pvalues: ArrayLike) -> Array:
 CORRECTIONS: dict[str, Callable[[ArrayLike], Array]] = {"holm": holm, "bh": benjamini_hochberg, "none": uncorrected}
 
 
-def _complete(human: ArrayLike, first: ArrayLike, second: ArrayLike, design: Design) -> tuple[Array, Array, Plan]:
+def _complete(
+    human: ArrayLike, first: ArrayLike, second: ArrayLike, design: Design
+) -> tuple[Array, Array, ResamplingPlan]:
     columns = [np.asarray(c, dtype=np.float64) for c in (human, first, second)]
     if len({c.shape for c in columns}) != 1 or columns[0].ndim != 1:
         raise UsageError("ratings and both metrics must be lists of the same length")
@@ -254,7 +256,7 @@ def _complete(human: ArrayLike, first: ArrayLike, second: ArrayLike, design: Des
     n = len(y)
     group = codes(_kept(design.units, both)) if design.units is not None else np.arange(n)
     system = codes(_kept(design.systems, both)) if design.systems is not None else np.zeros(n, dtype=np.int64)
-    plan = Plan(group, system, int(group.max(initial=-1)) + 1 < n, design.drawn)
+    plan = ResamplingPlan(group, system, int(group.max(initial=-1)) + 1 < n, design.drawn)
     human = merge_ties(y[:, None], ROUNDING * np.abs(y).max(initial=0.0))
     return human, merge_ties(np.stack([a, b], axis=1)), plan
 

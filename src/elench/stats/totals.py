@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from elench.stats.plan import FEWEST_UNITS
 from elench.stats.resampling import blocks, counts, exchange_p, exchanges
+from elench.stats.resampling_plan import FEWEST_UNITS
 
 Array = NDArray[np.float64]
 

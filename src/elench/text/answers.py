@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 from elench.text.ngrams import pool, shared_by_order
-from elench.text.tokens import Tokens, words_squad
+from elench.text.words import Words, words_squad
 
 
 def normalise(answer: str) -> str:
@@ -25,7 +25,7 @@ def f1(answer: str, gold: str) -> float:
     return token_f1(said, wanted) if said and wanted else float(said == wanted)
 
 
-def token_f1(said: Tokens, wanted: Tokens) -> float:
+def token_f1(said: Words, wanted: Words) -> float:
     """2 · shared words / all words of both; 0 for two empty texts."""
     total = len(said) + len(wanted)
     return 2 * shared_by_order(said, pool(wanted), 1)[0] / total if total else 0.0

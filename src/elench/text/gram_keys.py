@@ -13,7 +13,7 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from elench.text.tokens import Tokens
+from elench.text.words import Words
 
 Keys = npt.NDArray[np.uint64]
 Floats = npt.NDArray[np.float64]
@@ -28,7 +28,7 @@ def _word_key(word: str) -> int:
     return int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "big") & ~3
 
 
-def gram_keys(text: Tokens) -> Keys:
+def gram_keys(text: Words) -> Keys:
     """The keys of all 1- to 4-grams, in the order of the text, shorter ones first."""
     words = rolling = np.fromiter(map(_word_key, text), np.uint64, len(text))
     found = [words]

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from functools import lru_cache
 
-from elench.text.tokens import Span
+from elench.text.words import Span
 
 BREAK = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[^\W_])|\n+")
 """After a full stop, or at a line's end."""

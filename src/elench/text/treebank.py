@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from elench.text.tokens import REMEMBERED, Pieces, Tokens
 from elench.text.unspaced import spaced
+from elench.text.words import REMEMBERED, Pieces, Words
 
 _ABBREVIATIONS = (
     "mr mrs ms dr prof gen rep sen gov st jr sr vs etc inc corp ltd co bros jan feb mar apr jun jul aug sep sept oct",
@@ -46,7 +46,7 @@ _JOINED = {"cannot": ("can", "not"), "gonna": ("gon", "na"), "wanna": ("wan", "n
     "'twas": ("'t", "was")}  # fmt: skip
 
 
-def _cut(piece: str) -> Tokens:
+def _cut(piece: str) -> Words:
     piece = piece.lower().translate(_PLAIN)
     tokens: list[str] = []
     for found in _TOKEN.finditer(piece):
@@ -66,6 +66,6 @@ _PIECES = Pieces(_cut)
 
 
 @lru_cache(maxsize=REMEMBERED)
-def words_coco(text: str) -> Tokens:
+def words_coco(text: str) -> Words:
     """As the COCO scripts' tokenizer: lower case, clitics apart, brackets by name, punctuation dropped."""
     return _PIECES.of(spaced(text).split())

@@ -22,9 +22,9 @@ from elench.models.checkpoints import find, need
 from elench.models.shipped import save_shipped
 from elench.models.tokens import Tokens
 from elench.text.passages import passage_of, passages
-from elench.train.branching import Lesson, collate
+from elench.train.branching import Branched, collate
 from elench.train.examples import Example, read_paragraphs
-from elench.train.loop import Plan, Run, Trainer, fit, load_checkpoint, write_card
+from elench.train.loop import Run, Schedule, Trainer, fit, load_checkpoint, write_card
 from elench.train.lora import adapt
 from elench.train.options import destination, train_options
 
@@ -52,7 +52,7 @@ def corpora(data: Path) -> tuple[list[Example], list[Example]]:
     return train, [e for e in squad if e.group in kept]
 
 
-def lessons(examples: list[Example], tokenizer: Any) -> list[Lesson]:
+def branched(examples: list[Example], tokenizer: Any) -> list[Branched]:
     """Passages with their questions; a text is cut into passages as it will be when questions are asked."""
     found: dict[str, list[Example]] = defaultdict(list)
     cut = {text: passages(text) for text in {e.context for e in examples}}
@@ -66,7 +66,7 @@ def lessons(examples: list[Example], tokenizer: Any) -> list[Lesson]:
             for e in {(e.answers[0], e.question): e for e in group}.values()
         ]
         ids = tuple(passage_ids(tokens, passage))
-        made += [Lesson(ids, tuple(branches[at : at + BRANCHES])) for at in range(0, len(branches), BRANCHES)]
+        made += [Branched(ids, tuple(branches[at : at + BRANCHES])) for at in range(0, len(branches), BRANCHES)]
     return made
 
 
@@ -98,23 +98,23 @@ def new_asker(base: Path, shape: Mapping[str, Any], seed: int = 7) -> tuple[Any,
     return adapt(model, **shape), AutoTokenizer.from_pretrained(base)
 
 
-def train(data: Path, base: Path, out: Path, plan: Plan, *, resume: bool = False) -> tuple[Any, Any, Run]:
+def train(data: Path, base: Path, out: Path, schedule: Schedule, *, resume: bool = False) -> tuple[Any, Any, Run]:
     """Train the asker's corrections on a base language model; checkpoints go to `out`."""
-    model, tokenizer = new_asker(base, SHAPE, plan.seed)
+    model, tokenizer = new_asker(base, SHAPE, schedule.seed)
     examples, _ = corpora(data)
-    made = [lesson for lesson in lessons(examples, tokenizer) if len(lesson.branches) >= FEWEST]
+    made = [example for example in branched(examples, tokenizer) if len(example.branches) >= FEWEST]
     pad = tokenizer.eos_token_id
 
-    def epoch(rng: np.random.Generator, number: int) -> list[Lesson]:
+    def epoch(rng: np.random.Generator, number: int) -> list[Branched]:
         return made
 
-    trainer = Trainer[Lesson](
+    trainer = Trainer[Branched](
         model=model,
         examples=epoch,
-        length=lambda lesson: lesson.length,
+        length=lambda example: example.length,
         loss=lambda m, batch: question_loss(m, collate(batch, pad)),
     )
-    run = fit(trainer, plan, out, resume=resume, log=lambda line: print(line, flush=True))
+    run = fit(trainer, schedule, out, resume=resume, log=lambda line: print(line, flush=True))
     return model, tokenizer, run
 
 
@@ -147,7 +147,9 @@ def _train_on(data: Path, base: Path, out: Path, spec: str, steps: int, seed: in
     network = load_shipped(shipped_identity(ModelChoice("asker"), base=base), build)
     _, tokenizer = new_asker(base, SHAPE, seed)
     examples, kept = corpora(data)
-    curve = learn_from_reward(network, tokenizer, examples, kept, spec, selfcritical.Plan(steps=steps, seed=seed), out)
+    curve = learn_from_reward(
+        network, tokenizer, examples, kept, spec, selfcritical.RewardSchedule(steps=steps, seed=seed), out
+    )
     facts = {"reward": spec, "steps": steps, "seed": seed, "held-back reward": [round(r, 4) for r in curve.rewards]}
     pack(network, base, out, facts)
     click.echo(f"{out}: mean {spec} on {curve.n} held-back passages {curve.rewards[0]:.4f} → {curve.rewards[-1]:.4f}")
@@ -206,11 +208,11 @@ def command(
     else:
         if minutes <= 0 and steps <= 0:
             raise UsageError("give --minutes or --steps: how long to train")
-        plan = Plan(
+        schedule = Schedule(
             steps=steps, minutes=minutes, lr=lr, batch=batch, seed=seed, threads=threads, warmup=0.04, decay=0.0,
             log_steps=20,
         )  # fmt: skip
-        network, _, run = train(data, base, out, plan, resume=resume)
+        network, _, run = train(data, base, out, schedule, resume=resume)
     facts = {"steps": run.step, "minutes": round(run.seconds / 60, 1), "passages": run.examples, "seed": seed}
     how = {"learning rate": lr, "batch": batch, "machine": "2-core CPU machine, no GPU, one thread"}
     pack(network, base, out, {**facts, **how, "last loss": run.losses[-1] if run.losses else None})

@@ -14,7 +14,7 @@ from elench.models.asker import passage_ids, target_ids, wish_ids
 from elench.models.tokens import Tokens
 from elench.text.passages import passage_of, passages
 from elench.train.examples import Example
-from elench.train.selfcritical import Curve, Plan, Reward, Task, learn, save_curve
+from elench.train.selfcritical import Curve, Reward, RewardSchedule, Task, learn, save_curve
 
 JUDGED = 100
 """Held-back questions whose mean reward is the curve."""
@@ -47,13 +47,19 @@ def filtered_reward(spec: str) -> Reward:
 
 
 def learn_from_reward(
-    model: Any, tokenizer: Any, train: Sequence[Example], held_back: Sequence[Example], spec: str, plan: Plan, out: Path
+    model: Any,
+    tokenizer: Any,
+    train: Sequence[Example],
+    held_back: Sequence[Example],
+    spec: str,
+    schedule: RewardSchedule,
+    out: Path,
 ) -> Curve:
     """Train the asker's corrections on the reward; the curve of the held-back passages goes to `out`."""
-    rng = np.random.default_rng(plan.seed)
+    rng = np.random.default_rng(schedule.seed)
     judged = [held_back[int(i)] for i in rng.choice(len(held_back), min(JUDGED, len(held_back)), replace=False)]
     curve = learn(
-        model, tokenizer, tasks(train, tokenizer), tasks(judged, tokenizer), filtered_reward(spec), plan,
+        model, tokenizer, tasks(train, tokenizer), tasks(judged, tokenizer), filtered_reward(spec), schedule,
         log=lambda line: print(line, flush=True),
     )  # fmt: skip
     save_curve(curve, out, spec)

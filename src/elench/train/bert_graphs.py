@@ -1,4 +1,4 @@
-"""Graphs of BERT-like encoders (MiniLM): hidden states, what LRM needs, the head of the masked language model."""
+"""Graphs of BERT-like encoders (MiniLM, MPNet): hidden states, what LRM needs, the head of the masked model."""
 
 from __future__ import annotations
 
@@ -20,27 +20,36 @@ class BertShape:
     inner: int = 1536
     words: int = 30522
     epsilon: float = 1e-12
+    relative: bool = False
+    """Whether a bias by distance is added to all attentions, as in MPNet."""
+
+
+MPNET = BertShape(layers=12, width=768, inner=3072, words=30527, epsilon=1e-5, relative=True)
 
 
 def bert(shape: BertShape, int8: bool = False, relate: bool = False) -> Any:
     """Hidden states after `shape.layers` layers from summed embeddings; with `relate`, also what LRM needs.
 
-    Inputs: embeddings (batch × tokens × width, not normed yet), mask (batch × tokens, 1 for a real token); with
-    `relate` also rows (batch × questions): the places of the question's pieces. Outputs: states; with `relate`,
-    attention (the highest of all heads) and cosine, both layers × batch × questions × tokens.
+    Inputs: embeddings (batch × tokens × width, not normed yet), mask (batch × tokens, 1 for a real token); where the
+    shape is relative, bias (1 × heads × tokens × tokens); with `relate` also rows (batch × questions): the places of
+    the question's pieces. Outputs: states; with `relate`, attention (the highest of all heads) and cosine, both
+    layers × batch × questions × tokens.
     """
     g = Graph(int8)
     g.input("embeddings", FLOAT, ["batch", "tokens", shape.width])
     g.input("mask", INT32, ["batch", "tokens"])
     gains = [g.weight("embeddings.LayerNorm.weight", shape.width), g.weight("embeddings.LayerNorm.bias", shape.width)]
     x = g.node("LayerNormalization", ["embeddings", *gains], "layer.in", axis=-1, epsilon=shape.epsilon)
+    relative = [g.input("bias", FLOAT, [1, shape.heads, "tokens", "tokens"])] if shape.relative else []
     if relate:
         g.input("rows", INT64, ["batch", "questions", 1])
         gap = g.node(
             "Sub", [g.node("Cast", ["mask"], "seen", to=FLOAT), g.constant("one", np.array(1, np.float32))], "gap"
         )
         wide = g.node("Unsqueeze", [gap, g.constant("axes12", np.array([1, 2], np.int64))], "gap.wide")
-        g.node("Mul", [wide, g.constant("far", np.array(1e9, np.float32))], "hidden")
+        g.node("Mul", [wide, g.constant("far", np.array(1e9, np.float32))], "unseen" if relative else "hidden")
+        if relative:
+            g.node("Add", ["unseen", _row_bias(g)], "hidden")
     attentions, cosines = [], []
     for n in range(shape.layers):
         name = f"encoder.layer.{n}"
@@ -49,7 +58,8 @@ def bert(shape: BertShape, int8: bool = False, relate: bool = False) -> Any:
         parts = g.node("Split", [mixed], [f"{name}.q", f"{name}.k", f"{name}.v"], axis=-1, num_outputs=3)
         if relate:
             attentions.append(_row_attention(g, parts[0], parts[1], name, shape))
-        seen = g.node("MultiHeadAttention", [*parts, "", "mask"], f"{name}.seen", MICROSOFT, num_heads=shape.heads)
+        inputs = [*parts, "", "mask", *relative]
+        seen = g.node("MultiHeadAttention", inputs, f"{name}.seen", MICROSOFT, num_heads=shape.heads)
         out = g.linear(seen, f"{name}.attention.output.dense.weight", shape.width, shape.width)
         dense, norm = f"{name}.attention.output.dense.bias", f"{name}.attention.output.LayerNorm"
         x = _normed(g, out, x, dense, norm, shape)
@@ -76,6 +86,13 @@ def _normed(g: Graph, x: str, skip: str, bias: str, name: str, shape: BertShape)
     gains = [g.weight(f"{name}.weight", shape.width), g.weight(f"{name}.bias", shape.width)]
     inputs = [x, skip, *gains, g.weight(bias, shape.width)]
     return str(g.node("SkipLayerNormalization", inputs, f"{name}.out", MICROSOFT, epsilon=shape.epsilon))
+
+
+def _row_bias(g: Graph) -> str:
+    """The bias of the question's pieces: batch × heads × questions × tokens."""
+    flat = g.node("Squeeze", ["bias", g.constant("axis0", np.array([0], np.int64))], "bias.flat")
+    found = g.node("GatherND", [g.node("Transpose", [flat], "bias.t", perm=[1, 0, 2]), "rows"], "bias.rows")
+    return str(g.node("Transpose", [found], "bias.heads", perm=[0, 2, 1, 3]))
 
 
 def _row_attention(g: Graph, q: str, k: str, name: str, shape: BertShape) -> str:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Lesson:
+class Branched:
     """A passage and what is to be written about it, as token ids."""
 
     passage: tuple[int, ...]
@@ -22,26 +22,26 @@ class Lesson:
         return len(self.passage) + sum(len(w) + len(q) for w, q in self.branches)
 
 
-def collate(batch: list[Lesson], pad: int) -> dict[str, torch.Tensor]:
+def collate(batch: list[Branched], pad: int) -> dict[str, torch.Tensor]:
     """Tensors of a batch: a branch sees the passage and itself; positions go on from the passage's end.
 
     `wanted` are the (row, column) pairs whose next token is to be learnt, `labels` those tokens.
     """
     import torch
 
-    width = max(lesson.length for lesson in batch)
+    width = max(example.length for example in batch)
     ids = torch.full((len(batch), width), pad)
     positions = torch.zeros(len(batch), width, dtype=torch.long)
     seen = torch.zeros(len(batch), 1, width, width, dtype=torch.bool)
     seen[:, 0].diagonal(dim1=1, dim2=2).fill_(True)
     wanted: list[tuple[int, int]] = []
     labels: list[int] = []
-    for row, lesson in enumerate(batch):
-        n = at = len(lesson.passage)
-        ids[row, :n] = torch.tensor(lesson.passage)
+    for row, example in enumerate(batch):
+        n = at = len(example.passage)
+        ids[row, :n] = torch.tensor(example.passage)
         positions[row, :n] = torch.arange(n)
         seen[row, 0, :n, :n] = torch.ones(n, n, dtype=torch.bool).tril()
-        for wish, question in lesson.branches:
+        for wish, question in example.branches:
             size = len(wish) + len(question)
             ids[row, at : at + size] = torch.tensor(wish + question)
             positions[row, at : at + size] = torch.arange(n, n + size)

@@ -27,7 +27,7 @@ from elench.models.shipped import save_shipped, shipped_identity
 from elench.models.tokens import Tokens, padded, present
 from elench.models.torch_networks import build_classes, class_logits
 from elench.requests import ClassifyQuestion, QuestionClass
-from elench.train.loop import FROZEN, Plan, Run, Trainer, fit, freeze, write_card
+from elench.train.loop import FROZEN, Run, Schedule, Trainer, fit, freeze, write_card
 from elench.train.options import destination, train_options
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Options:
-    """What the trainer may choose, beyond the plan; chosen on kept-back training questions."""
+    """What the trainer may choose, beyond the schedule; chosen on kept-back training questions."""
 
     dropout: float = 0.2
     """Of the pooled vector."""
@@ -107,13 +107,13 @@ class Item:
 
 
 def train(
-    items: Sequence[Labelled], base: Path, out: Path, plan: Plan, options: Options, *, resume: bool = False
+    items: Sequence[Labelled], base: Path, out: Path, schedule: Schedule, options: Options, *, resume: bool = False
 ) -> tuple[Any, Any, list[str], Run]:
     """Fine-tune on labelled questions: the network, its tokenizer, the fine classes in order, and what was done."""
     import torch
 
     labels = sorted({item.label for item in items})
-    net, tokenizer = new_net(base, labels, plan.seed)
+    net, tokenizer = new_net(base, labels, schedule.seed)
     coarse = sorted({coarse_of(label) for label in labels})
     of_fine = torch.tensor([coarse.index(coarse_of(label)) for label in labels])
     summed = torch.nn.functional.one_hot(of_fine).float()
@@ -123,7 +123,7 @@ def train(
     ]
     mark, mask_id = tokenizer.convert_tokens_to_ids("?"), tokenizer.mask_token_id
 
-    def lesson(rng: np.random.Generator, epoch: int) -> list[Item]:
+    def epoch_items(rng: np.random.Generator, epoch: int) -> list[Item]:
         return [Item(_worn(item.ids, rng, options, mark, mask_id), item.target) for item in coded]
 
     def loss(model: Any, batch: list[Item]) -> torch.Tensor:
@@ -135,8 +135,8 @@ def train(
         level = torch.log(scores.softmax(-1) @ summed + 1e-9)
         return fine + options.coarse * torch.nn.functional.nll_loss(level, of_fine[target])
 
-    trainer = Trainer[Item](net, lesson, lambda i: len(i.ids), loss)
-    run = fit(trainer, plan, out, resume=resume, log=lambda line: print(line, flush=True))
+    trainer = Trainer[Item](net, epoch_items, lambda i: len(i.ids), loss)
+    run = fit(trainer, schedule, out, resume=resume, log=lambda line: print(line, flush=True))
     return net, tokenizer, labels, run
 
 
@@ -229,15 +229,15 @@ def command(
     items, kept = part(read_trec(data / "trec_train.txt"), KEPT, seed)
     base = base or find(ModelChoice("encoder", BASE)).folder
     bound = 0 if minutes > 0 and steps <= 0 else steps or math.ceil(epochs * math.ceil(len(items) / batch))
-    plan = Plan(steps=bound, minutes=minutes, lr=lr, batch=batch, seed=seed, threads=threads, average=AVERAGE)
+    schedule = Schedule(steps=bound, minutes=minutes, lr=lr, batch=batch, seed=seed, threads=threads, average=AVERAGE)
     options = Options()
-    net, tokenizer, labels, run = train(items, base, out, plan, options, resume=resume)
+    net, tokenizer, labels, run = train(items, base, out, schedule, options, resume=resume)
     model = answering(net, tokenizer, labels)
     model.temperature = temperature = fitted_temperature(ask(model, kept), [i.label for i in kept])
     found = report(model, kept)
     click.echo(_line("kept back", found))
     if refit:
-        net, tokenizer, labels, run = train([*items, *kept], base, out / "all", plan, options, resume=resume)
+        net, tokenizer, labels, run = train([*items, *kept], base, out / "all", schedule, options, resume=resume)
     size = save_shipped(
         net, out, base_name=BASE, base=base, settings={"labels": labels, "temperature": temperature}, kind=stored
     )

@@ -19,7 +19,7 @@ import numpy as np
 
 from elench.text.answers import f1
 from elench.train.changes import EDITS
-from elench.train.loop import plan_of, started_from
+from elench.train.loop import schedule_of, started_from
 from elench.train.options import destination, start_option
 from elench.train.pairs import Encoder, Pair, Task, classifier_options, predict, ship, shipped_labels, train_classifier
 from elench.train.reader_scores import auc
@@ -119,10 +119,10 @@ def command(
     """Train the equivalence model and print its AUC on the questions kept back."""
     out = destination(out)
     train, test = judged(judgements)
-    plan = plan_of(minutes, steps, lr, batch, seed, threads, pack_only)
+    schedule = schedule_of(minutes, steps, lr, batch, seed, threads, pack_only)
     same_task = start is not None and shipped_labels(start) == LABELS
     task = Task(len(LABELS), LIMITS, Draw(train), start, whole=same_task)
-    model, encoder, run, base = train_classifier(task, plan, out, seed=seed, resume=resume)
+    model, encoder, run, base = train_classifier(task, schedule, out, seed=seed, resume=resume)
     shown = figures(model, encoder, test)
     for name, row in shown.items():
         click.echo(f"{name}: n {row['n']}, AUC {row['auc']:.3f} (token F1 {row['auc of f1']:.3f})")
@@ -136,4 +136,4 @@ def command(
         "licence": "CC BY-SA 4.0 (from the training data)",
         **{f"questions kept back, {name}": row for name, row in shown.items()},
     }
-    ship(model, base, out, run, plan, {"labels": LABELS, "limits": list(LIMITS)}, facts)
+    ship(model, base, out, run, schedule, {"labels": LABELS, "limits": list(LIMITS)}, facts)

@@ -3,19 +3,20 @@
     elench train graphs            # into packages/elench-models/elench_models/graphs
 
 A graph is a few dozen kB; its initialisers are declared with shape and type and no data. The same command writes the
-same bytes. Two families: BERT-like encoders (MiniLM) and Llama-like language models (SmolLM2). Most exist in float32
-and in int8, where the matrix products multiply 8-bit integers: weights have one scale per column, inputs one per row,
-so that no answer depends on what else is in its batch.
+same bytes. Two kinds: BERT-like encoders (MiniLM, MPNet) and Llama-like language models (SmolLM2). Most exist in
+float32 and in int8, where the matrix products multiply 8-bit integers: weights have one scale per column, inputs one
+per row, so that no answer depends on what else is in its batch.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from elench.train.bert_graphs import BertShape, bert, masked_head
+from elench.train.bert_graphs import MPNET, BertShape, bert, masked_head
 from elench.train.llama_graphs import LlamaShape, llama, llama_head, llama_writer
 
 
@@ -24,8 +25,9 @@ def graphs() -> dict[str, Any]:
     made: dict[str, Any] = {}
     for int8 in (False, True):
         end = "-int8" if int8 else ""
-        made |= {f"minilm-{n}{end}": bert(BertShape(layers=n), int8) for n in range(1, BertShape.layers + 1)}
-        made[f"minilm-relate{end}"] = bert(BertShape(), int8, relate=True)
+        for name, shape in (("minilm", BertShape()), ("mpnet", MPNET)):
+            made |= {f"{name}-{n}{end}": bert(replace(shape, layers=n), int8) for n in range(1, shape.layers + 1)}
+            made[f"{name}-relate{end}"] = bert(shape, int8, relate=True)
         made[f"smollm{end}"] = llama(LlamaShape(), int8)
     made["minilm-masked"] = masked_head(BertShape())
     made["smollm-head"] = llama_head(LlamaShape())

@@ -19,7 +19,7 @@ from elench.models.checkpoints import find, need
 from elench.models.tokens import Tokens, padded, present
 from elench.train.examples import Example, read_examples, read_jsonl, read_paragraphs
 from elench.train.keyphrase_examples import AnswerSentences, Marked, Mixture, definitions
-from elench.train.loop import FROZEN, Plan, Run, Trainer, fit, freeze, load_checkpoint, plan_of, write_card
+from elench.train.loop import FROZEN, Run, Schedule, Trainer, fit, freeze, load_checkpoint, schedule_of, write_card
 from elench.train.options import destination, file_option, train_options
 
 if TYPE_CHECKING:
@@ -47,41 +47,41 @@ def corpora(data: Path, more: Sequence[Path] = ()) -> tuple[list[Example], list[
 
 
 @dataclass(frozen=True)
-class Lesson:
+class MarkedSheet:
     """A marked answer as pieces, ready for a batch; `targets` per piece, -1 where none is asked for."""
 
     sheet: Sheet
     targets: tuple[float, ...]
 
 
-def lessons(marked: Sequence[Marked], tokenizer: Any) -> list[Lesson]:
+def marked_sheets(marked: Sequence[Marked], tokenizer: Any) -> list[MarkedSheet]:
     """Marked answers as pieces; those beyond one pass are left out."""
     from elench.models.keyphrases import WINDOW, lay_out
 
     sheets = lay_out([(m.question, m.answer) for m in marked], Tokens.from_transformers(tokenizer))
     return [
-        Lesson(s, tuple(m.key[o] if o >= 0 else -1.0 for o in s.owners))
+        MarkedSheet(s, tuple(m.key[o] if o >= 0 else -1.0 for o in s.owners))
         for m, s in zip(marked, sheets, strict=True)
         if len(s.question) + len(s.answer) + 3 <= WINDOW
     ]
 
 
-def key_loss(network: torch.nn.Module, batch: Sequence[Lesson], cls: int, sep: int) -> torch.Tensor:
+def key_loss(network: torch.nn.Module, batch: Sequence[MarkedSheet], cls: int, sep: int) -> torch.Tensor:
     """Mean cross entropy over the pieces of the answers' words."""
     import torch
 
     from elench.models.keyphrases import collate
 
-    made = collate([lesson.sheet.rows()[0] for lesson in batch], cls, sep)
+    made = collate([item.sheet.rows()[0] for item in batch], cls, sep)
     arrays = {
         "input_ids": padded(made.rows), "attention_mask": present(made.rows), "token_type_ids": made.types,
         "facts": made.facts,
     }  # fmt: skip
     inputs = {name: torch.from_numpy(values) for name, values in arrays.items()}
     targets = torch.full(inputs["input_ids"].shape, -1.0)
-    for i, lesson in enumerate(batch):
-        begin = len(lesson.sheet.question) + 2
-        targets[i, begin : begin + len(lesson.targets)] = torch.tensor(lesson.targets)
+    for i, item in enumerate(batch):
+        begin = len(item.sheet.question) + 2
+        targets[i, begin : begin + len(item.targets)] = torch.tensor(item.targets)
     logits = network(**inputs)
     wanted = targets >= 0
     margin = (logits[..., 1] - logits[..., 0])[wanted]
@@ -101,34 +101,40 @@ def new_network(base: Path, seed: int) -> tuple[Any, Any]:
     return network, AutoTokenizer.from_pretrained(base)
 
 
-def without_facts(made: Sequence[Lesson]) -> list[Lesson]:
-    """Lessons that tell the network nothing but the pieces, as in the paper; its fact vectors then stay zero."""
+def without_facts(made: Sequence[MarkedSheet]) -> list[MarkedSheet]:
+    """Sheets that tell the network nothing but the pieces, as in the paper; its fact vectors then stay zero."""
     return [replace(m, sheet=replace(m.sheet, facts=(0,) * len(m.sheet.facts))) for m in made]
 
 
 def train(
-    examples: Sequence[Example], base: Path, out: Path, plan: Plan, *, recipe: str = "ours", resume: bool = False
+    examples: Sequence[Example],
+    base: Path,
+    out: Path,
+    schedule: Schedule,
+    *,
+    recipe: str = "ours",
+    resume: bool = False,
 ) -> tuple[Any, Any, Run]:
     """Fine-tune the keyphrase model from a base encoder; checkpoints go to `out`.
 
     recipe: ours, paper (answer sentences with their spans, no word facts, no unit labels) or paper-kp (the same without
     the question: the paper's KP ablation).
     """
-    network, tokenizer = new_network(base, plan.seed)
+    network, tokenizer = new_network(base, schedule.seed)
     mixture = (
         Mixture(examples, definitions(examples))
         if recipe == "ours"
         else AnswerSentences(examples, question=recipe == "paper")
     )
-    shown = lessons if recipe == "ours" else lambda marked, coder: without_facts(lessons(marked, coder))
+    shown = marked_sheets if recipe == "ours" else lambda marked, coder: without_facts(marked_sheets(marked, coder))
     cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
-    trainer = Trainer[Lesson](
+    trainer = Trainer[MarkedSheet](
         model=network,
         examples=lambda rng, epoch: shown(mixture(rng, epoch), tokenizer),
-        length=lambda lesson: len(lesson.sheet.question) + len(lesson.sheet.answer),
+        length=lambda item: len(item.sheet.question) + len(item.sheet.answer),
         loss=lambda model, batch: key_loss(model, batch, cls, sep),
     )
-    run = fit(trainer, plan, out, resume=resume, log=lambda line: print(line, flush=True))
+    run = fit(trainer, schedule, out, resume=resume, log=lambda line: print(line, flush=True))
     return network, tokenizer, run
 
 
@@ -237,13 +243,13 @@ def command(
         return
     out = destination(out)
     base = base or find(ModelChoice("encoder", BASE)).folder
-    plan = plan_of(minutes, steps, lr, batch, seed, threads, pack_only)
-    if plan is None:
+    schedule = schedule_of(minutes, steps, lr, batch, seed, threads, pack_only)
+    if schedule is None:
         network, tokenizer = new_network(base, seed)
         run = load_checkpoint(out, {n: p for n, p in network.named_parameters() if p.requires_grad})
         network.eval()
     else:
-        network, tokenizer, run = train(examples, base, out, plan, recipe=recipe, resume=resume)
+        network, tokenizer, run = train(examples, base, out, schedule, recipe=recipe, resume=resume)
     tokens = Tokens.from_transformers(tokenizer)
     scores = report(keyphrases.KeyphraseModel(TrainedKeyphrases(network), tokens), held)
     shown = {f"key-word F1, {kind}": f"{found['f1']} (n={found['n']:g})" for kind, found in scores.items()}

@@ -7,6 +7,7 @@ batch into a loss. The loop does the rest, and leaves `checkpoint.safetensors` a
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -27,7 +28,7 @@ Averages = dict[str, "torch.Tensor"]
 
 
 @dataclass(frozen=True)
-class Plan:
+class Schedule:
     """How long and how fast to train; the learning rate falls to zero at whichever bound comes first."""
 
     steps: int = 0
@@ -54,16 +55,18 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.steps <= 0 and self.minutes <= 0:
-            raise ValueError("a plan needs a bound: steps or minutes")
+            raise ValueError("a schedule needs a bound: steps or minutes")
 
 
-def plan_of(minutes: float, steps: int, lr: float, batch: int, seed: int, threads: int, pack_only: bool) -> Plan | None:
-    """The plan of a command's options; None where only the last checkpoint is to be stored."""
+def schedule_of(
+    minutes: float, steps: int, lr: float, batch: int, seed: int, threads: int, pack_only: bool
+) -> Schedule | None:
+    """The schedule of a command's options; None where only the last checkpoint is to be stored."""
     if pack_only:
         return None
     if minutes <= 0 and steps <= 0:
         raise UsageError("give --minutes or --steps: how long to train")
-    return Plan(steps=steps, minutes=minutes, lr=lr, batch=batch, seed=seed, threads=threads)
+    return Schedule(steps=steps, minutes=minutes, lr=lr, batch=batch, seed=seed, threads=threads)
 
 
 @dataclass
@@ -110,52 +113,52 @@ def slope(progress: float, warmup: float) -> float:
 
 def fit(
     trainer: Trainer[T],
-    plan: Plan,
+    schedule: Schedule,
     folder: Path,
     *,
     resume: bool = False,
     log: Callable[[str], None] = print,
 ) -> Run:
-    """Train until the plan's bound, saving a checkpoint every few minutes; with `resume` go on from the last one."""
+    """Train until the schedule's bound, saving a checkpoint every few minutes; `resume` goes on from the last one."""
     import torch
 
-    torch.set_num_threads(plan.threads)
-    torch.manual_seed(plan.seed)
+    torch.set_num_threads(schedule.threads)
+    torch.manual_seed(schedule.seed)
     folder.mkdir(parents=True, exist_ok=True)
     model = trainer.model
     named = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    optimizer = _optimizer(list(named.values()), plan)
+    optimizer = _optimizer(list(named.values()), schedule)
     run = Run()
-    averages: Averages = {name: p.detach().clone() for name, p in named.items()} if plan.average else {}
+    averages: Averages = {name: p.detach().clone() for name, p in named.items()} if schedule.average else {}
     if resume and (folder / "checkpoint.json").exists():
         run = load_checkpoint(folder, named, optimizer, averages)
         log(f"resumed at step {run.step}, {run.seconds / 60:.1f} min")
     model.train()
     before, begun, saved, logged, stretch = run.seconds, time.monotonic(), time.monotonic(), run.step, 0.0
-    for items in _batches(trainer, plan, run):
+    for items in _batches(trainer, schedule, run):
         run.seconds = before + time.monotonic() - begun
-        progress = _progress(plan, run)
+        progress = _progress(schedule, run)
         if progress >= 1.0:
             break
         for group in optimizer.param_groups:
-            group["lr"] = plan.lr * max(slope(progress, plan.warmup), 1e-3)
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=plan.bf16):
+            group["lr"] = schedule.lr * max(slope(progress, schedule.warmup), 1e-3)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=schedule.bf16):
             loss = trainer.loss(model, items)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(list(named.values()), plan.clip)
+        torch.nn.utils.clip_grad_norm_(list(named.values()), schedule.clip)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         run.step, run.batch, run.examples = run.step + 1, run.batch + 1, run.examples + len(items)
-        decay = min(plan.average, run.step / (run.step + 10))  # the first steps are soon forgotten
+        decay = min(schedule.average, run.step / (run.step + 10))  # the first steps are soon forgotten
         for name, mean in averages.items():
             mean.lerp_(named[name].detach(), 1 - decay)
         stretch += float(loss.detach())
-        if run.step % plan.log_steps == 0:
+        if run.step % schedule.log_steps == 0:
             mean = stretch / (run.step - logged)
             run.losses.append(round(mean, 4))
             log(f"step {run.step} epoch {run.epoch} loss {mean:.3f} min {run.seconds / 60:.1f} done {progress:.1%}")
             logged, stretch = run.step, 0.0
-        if time.monotonic() - saved > plan.save_minutes * 60:
+        if time.monotonic() - saved > schedule.save_minutes * 60:
             save_checkpoint(folder, run, named, optimizer, averages)
             saved = time.monotonic()
     run.seconds = before + time.monotonic() - begun
@@ -167,29 +170,29 @@ def fit(
     return run
 
 
-def _optimizer(parameters: list[torch.nn.Parameter], plan: Plan) -> torch.optim.Optimizer:
+def _optimizer(parameters: list[torch.nn.Parameter], schedule: Schedule) -> torch.optim.Optimizer:
     """AdamW; biases and norms do not decay."""
     import torch
 
     matrices, vectors = [p for p in parameters if p.ndim > 1], [p for p in parameters if p.ndim <= 1]
-    groups = [{"params": matrices, "weight_decay": plan.decay}, {"params": vectors, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=plan.lr)
+    groups = [{"params": matrices, "weight_decay": schedule.decay}, {"params": vectors, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=schedule.lr)
 
 
-def _progress(plan: Plan, run: Run) -> float:
-    by_steps = run.step / plan.steps if plan.steps > 0 else 0.0
-    by_time = run.seconds / (plan.minutes * 60) if plan.minutes > 0 else 0.0
+def _progress(schedule: Schedule, run: Run) -> float:
+    by_steps = run.step / schedule.steps if schedule.steps > 0 else 0.0
+    by_time = run.seconds / (schedule.minutes * 60) if schedule.minutes > 0 else 0.0
     return max(by_steps, by_time)
 
 
-def _batches(trainer: Trainer[T], plan: Plan, run: Run) -> Iterator[list[T]]:
+def _batches(trainer: Trainer[T], schedule: Schedule, run: Run) -> Iterator[list[T]]:
     """Batches epoch after epoch; a resumed run skips what it has seen, because each epoch has its own seed."""
     while True:
-        rng = np.random.default_rng([plan.seed, run.epoch])
+        rng = np.random.default_rng([schedule.seed, run.epoch])
         examples = trainer.examples(rng, run.epoch)
         if not examples:
             raise ValueError("no examples to train on")
-        order = buckets([trainer.length(e) for e in examples], plan.batch, rng)
+        order = buckets([trainer.length(e) for e in examples], schedule.batch, rng)
         for indices in order[run.batch :]:
             yield [examples[i] for i in indices]
         run.epoch, run.batch = run.epoch + 1, 0
@@ -242,7 +245,7 @@ def load_checkpoint(
 
 
 def start_from(folder: Path, named: dict[str, torch.nn.Parameter]) -> None:
-    """Put the tensors of a stored model or of a checkpoint in `folder` into a model: further training, a fresh plan."""
+    """Put the tensors of a stored model or of a checkpoint in `folder` into a model, to be further trained."""
     import torch
     from safetensors.numpy import load_file
 
@@ -277,6 +280,29 @@ def freeze(model: torch.nn.Module, *endings: str) -> None:
 
 FROZEN = ("word_embeddings.weight", "position_embeddings.weight")
 """The encoder's lookup tables: half its size, left alone in all trainings."""
+BASES = {"embedded": "all-minilm-l6-v2", "large": "all-mpnet-base-v2"}
+"""The encoder that a family's models are trained on."""
+UPPER = 5
+"""Layers of the large encoder that are trained: what is stored of a model stays below 40 MB."""
+LAYER = re.compile(r"\bencoder\.layer\.(\d+)\.")
+
+
+def freeze_base(model: torch.nn.Module, family: str) -> None:
+    """Keep what a family leaves alone: lookup tables; of the large encoder all but its upper layers."""
+    freeze(model, *FROZEN)
+    if family == "large":
+        numbers = {name: int(found.group(1)) for name, _ in model.named_parameters() if (found := LAYER.search(name))}
+        first = max(numbers.values()) + 1 - UPPER
+        below = (name for name, number in numbers.items() if number < first)
+        freeze(
+            model, *below, "embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias", "relative_attention_bias.weight"
+        )
+
+
+def about_base(family: str) -> str:
+    """For a card: the base encoder, and what of it training left alone."""
+    kept = "its word and position embeddings" if family == "embedded" else f"all but its upper {UPPER} layers"
+    return f"{BASES[family]} (Apache-2.0), {kept} unchanged"
 
 
 def write_card(folder: Path, facts: dict[str, Any]) -> None:

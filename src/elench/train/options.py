@@ -15,6 +15,11 @@ file_option = click.option(
     help="Train on this file too: SQuAD JSON or records (.jsonl) with context, question and answer.",
 )  # fmt: skip
 
+family_option = click.option(
+    "--family", type=click.Choice(["embedded", "large"]), default="embedded", show_default=True,
+    help="The base: MiniLM (embedded), or the upper layers of MPNet (large).",
+)  # fmt: skip
+
 start_option = click.option(
     "--start", type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Start from the stored model or checkpoint in this folder instead of the base encoder.",

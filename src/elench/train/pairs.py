@@ -1,4 +1,4 @@
-"""Train a classifier of texts or pairs of texts on MiniLM: what `support`, `equivalent` and `wellformed` share."""
+"""Train a classifier of texts or pairs of texts: what `support`, `equivalent` and `wellformed` share."""
 
 from __future__ import annotations
 
@@ -14,13 +14,23 @@ import numpy as np
 from elench.models.base import ModelChoice
 from elench.models.checkpoints import find, need
 from elench.models.shipped import save_shipped
-from elench.train.loop import FROZEN, Plan, Run, Trainer, fit, freeze, load_checkpoint, start_from, write_card
+from elench.models.tokens import Tokens
+from elench.train.loop import (
+    BASES,
+    Run,
+    Schedule,
+    Trainer,
+    about_base,
+    fit,
+    freeze_base,
+    load_checkpoint,
+    start_from,
+    write_card,
+)
 from elench.train.options import train_options
 
 if TYPE_CHECKING:
     import torch
-
-BASE = "all-minilm-l6-v2"
 
 
 @dataclass(frozen=True)
@@ -35,7 +45,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Encoded:
-    """A pair as token ids: [CLS] first [SEP] second [SEP]."""
+    """A pair as token ids, framed as the encoder wants."""
 
     ids: tuple[int, ...]
     second: int
@@ -47,37 +57,33 @@ class Encoder:
     """Turns pairs into token ids, each text cut to its own limit."""
 
     def __init__(self, tokenizer: Any, limits: tuple[int, int]) -> None:
-        self.tokenizer, self.limits = tokenizer, limits
-        self.cls, self.sep = tokenizer.cls_token_id, tokenizer.sep_token_id
+        self.tokens, self.limits = Tokens.from_transformers(tokenizer), limits
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Encoded]:
-        firsts, seconds = (
-            self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
-            for texts in ([p.first for p in pairs], [p.second for p in pairs])
-        )
+        firsts, seconds = (self.tokens.ids(texts) for texts in ([p.first for p in pairs], [p.second for p in pairs]))
+        before, after = self.tokens.frame
         made = []
         for pair, a, b in zip(pairs, firsts, seconds, strict=True):
-            ids = [self.cls, *a[: self.limits[0]], self.sep]
-            begin = len(ids)
-            if pair.second:
-                ids += [*b[: self.limits[1]], self.sep]
+            first, second = a[: self.limits[0]], b[: self.limits[1]]
+            whole = [*before, *first, *after]
+            ids, begin = self.tokens.pair(first, second) if pair.second else (whole, len(whole))
             made.append(Encoded(tuple(ids), begin, pair.target))
         return made
 
 
 def new_classifier(
-    base: Path, labels: int, seed: int, start: Path | None = None, whole: bool = False
+    base: Path, labels: int, seed: int, family: str, start: Path | None = None, whole: bool = False
 ) -> tuple[Any, Any]:
-    """A classifier on MiniLM, or on the model in `start` (its body, or the whole of it), and its tokenizer."""
+    """A classifier on a base encoder, or on the model in `start` (its body, or the whole of it), and its tokenizer."""
     import torch
-    from transformers import AutoTokenizer, BertForSequenceClassification, logging
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer, logging
 
     logging.set_verbosity_error()
     torch.manual_seed(seed)
-    model = BertForSequenceClassification.from_pretrained(
+    model = AutoModelForSequenceClassification.from_pretrained(
         base, num_labels=labels, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.05
     )
-    freeze(model, *FROZEN)
+    freeze_base(model, family)
     if start is not None:
         wanted = {n: p for n, p in model.named_parameters() if p.requires_grad}
         start_from(start, wanted if whole else {n: p for n, p in wanted.items() if not n.startswith("classifier")})
@@ -93,7 +99,8 @@ def logits(model: Any, batch: Sequence[Encoded]) -> torch.Tensor:
     places = torch.arange(width)
     lengths = torch.tensor([[len(e.ids)] for e in batch])
     types = ((places >= torch.tensor([[e.second] for e in batch])) & (places < lengths)).long()
-    found: torch.Tensor = model(input_ids=ids, token_type_ids=types, attention_mask=(places < lengths).long()).logits
+    typed = {"token_type_ids": types} if getattr(model.config, "type_vocab_size", 0) > 1 else {}
+    found: torch.Tensor = model(input_ids=ids, attention_mask=(places < lengths).long(), **typed).logits
     return found.float()
 
 
@@ -120,17 +127,18 @@ class Task:
     """Folder of a model whose body it starts from, instead of the base encoder's."""
     whole: bool = False
     """Does it start from the head of that model too?"""
+    family: str = "embedded"
 
 
 def train_classifier(
-    task: Task, plan: Plan | None, out: Path, *, seed: int, resume: bool = False
+    task: Task, schedule: Schedule | None, out: Path, *, seed: int, resume: bool = False
 ) -> tuple[Any, Encoder, Run, Path]:
-    """Train by the plan (None: take the last checkpoint): the model, its encoder, the run, the base's folder."""
+    """Train by the schedule (None: take the last checkpoint): the model, its encoder, the run, the base's folder."""
     need("torch", "transformers", "safetensors")
-    base = find(ModelChoice("encoder", BASE)).folder
-    model, tokenizer = new_classifier(base, task.labels, seed, task.start, task.whole)
+    base = find(ModelChoice("encoder", BASES[task.family])).folder
+    model, tokenizer = new_classifier(base, task.labels, seed, task.family, task.start, task.whole)
     encoder = Encoder(tokenizer, task.limits)
-    if plan is None:
+    if schedule is None:
         run = load_checkpoint(out, {n: p for n, p in model.named_parameters() if p.requires_grad})
         model.eval()
         return model, encoder, run, base
@@ -140,22 +148,22 @@ def train_classifier(
         length=lambda e: len(e.ids),
         loss=pair_loss,
     )
-    return model, encoder, fit(trainer, plan, out, resume=resume, log=lambda line: print(line, flush=True)), base
+    return model, encoder, fit(trainer, schedule, out, resume=resume, log=lambda line: print(line, flush=True)), base
 
 
 def ship(
-    model: Any, base: Path, out: Path, run: Run, plan: Plan | None, settings: Mapping[str, Any], facts: dict[str, Any],
-    kind: str = "int8",
+    model: Any, base: Path, out: Path, run: Run, schedule: Schedule | None, settings: Mapping[str, Any],
+    facts: dict[str, Any], kind: str = "int8", family: str = "embedded",
 ) -> None:  # fmt: skip
     """Store a trained classifier with its card: `facts` first, then how it was trained."""
-    size = save_shipped(model, out, base_name=BASE, base=base, settings=settings, kind=kind)
+    size = save_shipped(model, out, base_name=BASES[family], base=base, settings=settings, kind=kind)
     trained = {
-        "base": f"{BASE} (Apache-2.0), its word and position embeddings unchanged",
+        "base": about_base(family),
         "steps": run.step, "minutes": round(run.seconds / 60, 1), "examples": run.examples,
         "machine": "2-core CPU machine, no GPU", "bytes": size,
     }  # fmt: skip
-    if plan is not None:
-        trained |= {"seed": plan.seed, "learning rate": plan.lr, "batch": plan.batch}
+    if schedule is not None:
+        trained |= {"seed": schedule.seed, "learning rate": schedule.lr, "batch": schedule.batch}
     write_card(out, {**facts, **trained})
 
 

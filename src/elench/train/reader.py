@@ -27,28 +27,29 @@ from elench.text.cloze import cloze_question
 from elench.train.changes import changed
 from elench.train.examples import Example, read_examples, read_jsonl, read_paragraphs, read_squad
 from elench.train.loop import (
-    FROZEN,
-    Plan,
+    BASES,
     Run,
+    Schedule,
     Trainer,
+    about_base,
     fit,
-    freeze,
+    freeze_base,
     load_checkpoint,
-    plan_of,
+    schedule_of,
     start_from,
     started_from,
     write_card,
 )
-from elench.train.options import destination, file_option, start_option, train_options
+from elench.train.options import destination, family_option, file_option, start_option, train_options
 from elench.train.reader_scores import NEAR
 
 if TYPE_CHECKING:
     import torch
 
-BASE = "all-minilm-l6-v2"
 SHARDS = 8
-"""A round (the loop's epoch) is an eighth of the data: texts grow longer from round to round, up to ROUNDS."""
-ROUNDS = 8
+"""A round (the loop's epoch) is an eighth of the data."""
+ROUNDS = {"embedded": 8, "large": 2}
+"""Rounds during which texts grow longer."""
 HELD_OUT = 6
 """Articles of the SQuAD file kept back for a sanity check."""
 OTHERS = 3
@@ -148,18 +149,18 @@ def contains(text: tuple[int, ...], part: tuple[int, ...]) -> bool:
 
 
 @dataclass(frozen=True)
-class Lesson:
+class EpochSampler:
     """Gives each epoch its examples: cropped texts that grow longer, and freshly sampled negatives."""
 
     sources: list[Source]
     tokenizer: Any
     negatives: bool = True
-    beginner: bool = True
-    """Begins with short texts; a reader that is further trained does not."""
+    rounds: int = ROUNDS["embedded"]
+    """Rounds that begin with short texts; none for a reader that is further trained."""
 
     def sizes(self, epoch: int) -> tuple[int, int]:
         """Shortest and longest window of a round, in tokens."""
-        grown = min(epoch / ROUNDS, 1.0) if self.beginner else 1.0
+        grown = min(epoch / self.rounds, 1.0) if self.rounds else 1.0
         return round(40 + 60 * grown), round(84 + 140 * grown)
 
     def __call__(self, rng: np.random.Generator, epoch: int) -> list[Piece]:
@@ -210,48 +211,39 @@ class Lesson:
         return None if contains(text, answer) else Piece(source.question, text)
 
 
-def collate(pieces: list[Piece], cls: int, sep: int) -> dict[str, torch.Tensor]:
-    """Padded tensors of a batch: [CLS] question [SEP] text [SEP]; `allowed` marks [CLS] and the text."""
+def collate(pieces: list[Piece], tokens: Tokens) -> dict[str, torch.Tensor]:
+    """Padded tensors of a batch, question and text framed as the encoder wants; `allowed` marks [CLS] and the text."""
     import torch
 
-    width = max(len(p.question) + len(p.text) + 3 for p in pieces)
-    shape = (len(pieces), width)
-    ids, types = torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.long)
+    rows = [tokens.pair(p.question, p.text) for p in pieces]
+    shape = (len(pieces), max(len(ids) for ids, _ in rows))
+    ids, types = torch.full(shape, tokens.filler), torch.zeros(shape, dtype=torch.long)
     attention, allowed = torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.bool)
     start, end = torch.zeros(len(pieces), dtype=torch.long), torch.zeros(len(pieces), dtype=torch.long)
-    for row, p in enumerate(pieces):
-        begin = len(p.question) + 2
-        stop = begin + len(p.text)
-        ids[row, : stop + 1] = torch.tensor([cls, *p.question, sep, *p.text, sep])
-        types[row, begin : stop + 1] = 1
-        attention[row, : stop + 1] = 1
+    for row, (p, (whole, begin)) in enumerate(zip(pieces, rows, strict=True)):
+        ids[row, : len(whole)] = torch.tensor(whole)
+        types[row, begin : len(whole)] = 1
+        attention[row, : len(whole)] = 1
         allowed[row, 0] = True
-        allowed[row, begin:stop] = True
+        allowed[row, begin : begin + len(p.text)] = True
         if p.start >= 0:
             start[row], end[row] = begin + p.start, begin + p.end
-    return {
-        "input_ids": ids,
-        "token_type_ids": types,
-        "attention_mask": attention,
-        "allowed": allowed,
-        "start": start,
-        "end": end,
-    }
+    inputs = {"input_ids": ids, "attention_mask": attention} | ({"token_type_ids": types} if tokens.typed else {})
+    return {**inputs, "allowed": allowed, "start": start, "end": end}
 
 
 def span_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     """Mean cross entropy of the right first and last token."""
     import torch
 
-    inputs = {k: batch[k] for k in ("input_ids", "token_type_ids", "attention_mask")}
-    out = model(**inputs)
+    out = model(**{k: v for k, v in batch.items() if k not in ("allowed", "start", "end")})
     shut = ~batch["allowed"]
     first, last = (logits.float().masked_fill(shut, -1e4) for logits in (out.start_logits, out.end_logits))
     loss: torch.Tensor = torch.nn.functional.cross_entropy(first, batch["start"])
     return (loss + torch.nn.functional.cross_entropy(last, batch["end"])) / 2
 
 
-def new_reader(base: Path, seed: int) -> tuple[Any, Any]:
+def new_reader(base: Path, seed: int, family: str = "embedded") -> tuple[Any, Any]:
     """The untrained reader on a base encoder, and its tokenizer."""
     import torch
     from transformers import AutoModelForQuestionAnswering, AutoTokenizer, logging
@@ -261,42 +253,43 @@ def new_reader(base: Path, seed: int) -> tuple[Any, Any]:
     model = AutoModelForQuestionAnswering.from_pretrained(
         base, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.05
     )
-    freeze(model, *FROZEN)
+    freeze_base(model, family)
     return model, AutoTokenizer.from_pretrained(base)
 
 
 def train(
-    data: Path, base: Path, out: Path, plan: Plan, *, negatives: bool = True, more: Sequence[Path] = (),
-    resume: bool = False, start: Path | None = None,
+    data: Path, base: Path, out: Path, schedule: Schedule, *, negatives: bool = True, more: Sequence[Path] = (),
+    resume: bool = False, start: Path | None = None, family: str = "embedded",
 ) -> tuple[Any, Any, Run]:  # fmt: skip
     """Fine-tune the reader from a base encoder, or further from the reader in `start`; checkpoints go to `out`."""
-    model, tokenizer = new_reader(base, plan.seed)
+    model, tokenizer = new_reader(base, schedule.seed, family)
     if start is not None:
         start_from(start, {n: p for n, p in model.named_parameters() if p.requires_grad})
     examples, _ = corpora(data, more)
     sources = tokenised(examples, tokenizer)
-    order = np.random.default_rng(plan.seed).permutation(len(sources))
-    lesson = Lesson([sources[i] for i in order], tokenizer, negatives, beginner=start is None)
-    cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
+    order = np.random.default_rng(schedule.seed).permutation(len(sources))
+    sampler = EpochSampler([sources[i] for i in order], tokenizer, negatives, 0 if start else ROUNDS[family])
+    tokens = Tokens.from_transformers(tokenizer)
     trainer = Trainer[Piece](
         model=model,
-        examples=lesson,
+        examples=sampler,
         length=lambda p: len(p.question) + len(p.text),
-        loss=lambda m, pieces: span_loss(m, collate(pieces, cls, sep)),
+        loss=lambda m, pieces: span_loss(m, collate(pieces, tokens)),
     )
-    run = fit(trainer, plan, out, resume=resume, log=lambda line: print(line, flush=True))
+    run = fit(trainer, schedule, out, resume=resume, log=lambda line: print(line, flush=True))
     return model, tokenizer, run
 
 
-def pack(model: Any, base: Path, out: Path, belief: tuple[float, float], facts: dict[str, Any]) -> None:
+def pack(model: Any, base: Path, out: Path, family: str, belief: tuple[float, float], facts: dict[str, Any]) -> None:
     """Store the trained reader with its card."""
-    size = save_shipped(model, out, base_name=BASE, base=base, settings={CALIBRATED: list(belief)})
+    settings, kind = {CALIBRATED: list(belief)}, "fp16" if family == "embedded" else "int8"
+    size = save_shipped(model, out, base_name=BASES[family], base=base, settings=settings, kind=kind)
     write_card(
         out,
         {
             "name": "elench reader",
             "task": "extractive question answering with an unanswerable option, English",
-            "base": f"{BASE} (Apache-2.0), its word and position embeddings unchanged",
+            "base": about_base(family),
             "data": "SQuAD v1.1 train without the paragraphs of any rated file (84,534 questions, CC BY-SA 4.0), "
             "SquadShifts new_wiki, reddit and amazon (27,000 questions, no licence stated), every third explicit "
             "question of FairytaleQA (Apache-2.0)",
@@ -335,6 +328,7 @@ def _show_reliability(model: Any, examples: list[Example], out: Path | None, car
 @click.option("--batch", type=click.IntRange(1), default=32, show_default=True)
 @click.option("--negatives/--no-negatives", default=True, help="Negative sampling (QuestEval §5.2).")
 @file_option
+@family_option
 @start_option
 @click.option(
     "--pack", "pack_only", is_flag=True, help="Only store the last checkpoint as a model, without training on."
@@ -345,8 +339,8 @@ def _show_reliability(model: Any, examples: list[Example], out: Path | None, car
 @click.option("--most", type=click.IntRange(0), default=0, help="Evaluate on at most this many questions of each file.")
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, base: Path | None,
-    lr: float, batch: int, negatives: bool, more: tuple[Path, ...], start: Path | None, pack_only: bool, evaluate: bool,
-    most: int,
+    lr: float, batch: int, negatives: bool, more: tuple[Path, ...], family: str, start: Path | None, pack_only: bool,
+    evaluate: bool, most: int,
 ) -> None:  # fmt: skip
     """Train the reader, or say how good it is (--evaluate)."""
     need("torch", "transformers", "safetensors")
@@ -367,15 +361,15 @@ def command(
         _show_reliability(model, scores.some(read_squad(data / UNANSWERABLE), most), out, card)
         return
     out = destination(out)
-    base = base or find(ModelChoice("encoder", BASE)).folder
-    plan = plan_of(minutes, steps, lr, batch, seed, threads, pack_only)
-    if plan is None:
-        network, tokenizer = new_reader(base, seed)
+    base = base or find(ModelChoice("encoder", BASES[family])).folder
+    schedule = schedule_of(minutes, steps, lr, batch, seed, threads, pack_only)
+    if schedule is None:
+        network, tokenizer = new_reader(base, seed, family)
         run = load_checkpoint(out, {n: p for n, p in network.named_parameters() if p.requires_grad})
         network.eval()
     else:
         network, tokenizer, run = train(
-            data, base, out, plan, negatives=negatives, more=more, resume=resume, start=start
+            data, base, out, schedule, negatives=negatives, more=more, resume=resume, start=start, family=family
         )
     tokens = Tokens.from_transformers(tokenizer)
     raw, kept = reader.SpanReader(Network(network, tokens), tokens), corpora(data)[1]
@@ -395,5 +389,5 @@ def command(
         "machine": "2-core CPU machine, no GPU",
     }
     how["calibrated on"] = f"{len(pairs)} questions of the kept-back articles, half of them made unanswerable"
-    pack(network, base, out, belief, {**facts, **how, **started_from(start), "kept-back articles": shown})
+    pack(network, base, out, family, belief, {**facts, **how, **started_from(start), "kept-back articles": shown})
     click.echo(f"{out}: {run.step} steps, {run.seconds / 60:.1f} min; kept-back articles: {shown}")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elench.train.branching import Lesson, collate
+from elench.train.branching import Branched, collate
 
 if TYPE_CHECKING:
     import torch
@@ -34,7 +34,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RewardSchedule:
     """How long and how fast."""
 
     steps: int = 100
@@ -59,7 +59,7 @@ class Curve:
     n: int = 0
 
 
-def write(model: Any, tokenizer: Any, tasks: Sequence[Task], plan: Plan, sample: bool) -> list[list[int]]:
+def write(model: Any, tokenizer: Any, tasks: Sequence[Task], schedule: RewardSchedule, sample: bool) -> list[list[int]]:
     """What the model writes for each task: causal models go on after the prompt, seq2seq models answer it."""
     import torch
 
@@ -68,10 +68,10 @@ def write(model: Any, tokenizer: Any, tasks: Sequence[Task], plan: Plan, sample:
     seq2seq = bool(model.config.is_encoder_decoder)
     rows = [[pad] * (width - len(t.prompt)) + list(t.prompt) for t in tasks]
     mask = [[0] * (width - len(t.prompt)) + [1] * len(t.prompt) for t in tasks]
-    choice = {"do_sample": True, "temperature": plan.temperature, "top_k": 0} if sample else {"do_sample": False}
+    choice = {"do_sample": True, "temperature": schedule.temperature, "top_k": 0} if sample else {"do_sample": False}
     with torch.no_grad():
         out = model.generate(
-            input_ids=torch.tensor(rows), attention_mask=torch.tensor(mask), max_new_tokens=plan.limit,
+            input_ids=torch.tensor(rows), attention_mask=torch.tensor(mask), max_new_tokens=schedule.limit,
             pad_token_id=pad, eos_token_id=tokenizer.eos_token_id, **choice,
         )  # fmt: skip
     written = []
@@ -99,7 +99,7 @@ def _of_task(model: Any, tokenizer: Any, task: Task, texts: Sequence[Sequence[in
         prompt = torch.tensor([task.prompt])
         logits = torch.cat([model(input_ids=prompt, labels=torch.tensor([text])).logits[0] for text in written])
     else:
-        batch = collate([Lesson(task.prompt[:-1], tuple((task.prompt[-1:], text) for text in written))], end)
+        batch = collate([Branched(task.prompt[:-1], tuple((task.prompt[-1:], text) for text in written))], end)
         inputs = {"input_ids": batch["ids"], "attention_mask": batch["mask"], "position_ids": batch["positions"]}
         logits = model(**inputs, use_cache=False).logits[batch["wanted"][:, 0], batch["wanted"][:, 1]]
     chosen = logits.log_softmax(-1).gather(1, wanted[:, None])[:, 0].split([len(text) for text in written])
@@ -107,16 +107,16 @@ def _of_task(model: Any, tokenizer: Any, task: Task, texts: Sequence[Sequence[in
 
 
 def critic_loss(
-    model: Any, tokenizer: Any, tasks: Sequence[Task], reward: Reward, plan: Plan, weight: float
+    model: Any, tokenizer: Any, tasks: Sequence[Task], reward: Reward, schedule: RewardSchedule, weight: float
 ) -> tuple[torch.Tensor, float]:
-    """Equation 15 for a batch, its first term a mean over `plan.samples`; and the mean reward of the greedy texts."""
+    """Equation 15 for a batch, its first term a mean over `samples`; and the mean reward of the greedy texts."""
     import torch
 
     model.eval()
-    n, k = len(tasks), plan.samples
+    n, k = len(tasks), schedule.samples
     repeated = [task for task in tasks for _ in range(k)]
-    greedy = write(model, tokenizer, tasks, plan, sample=False)
-    sampled = write(model, tokenizer, repeated, plan, sample=True)
+    greedy = write(model, tokenizer, tasks, schedule, sample=False)
+    sampled = write(model, tokenizer, repeated, schedule, sample=True)
     texts = [tokenizer.decode(ids, skip_special_tokens=True).strip() for ids in (*greedy, *sampled)]
     rewards = np.array(reward([*tasks, *repeated], texts))
     gaps = rewards[:n, None] - rewards[n:].reshape(n, k)  # r(greedy) - r(sample), eq. 11
@@ -129,12 +129,14 @@ def critic_loss(
     return loss, float(rewards[:n].mean())
 
 
-def held_back_reward(model: Any, tokenizer: Any, tasks: Sequence[Task], reward: Reward, plan: Plan) -> float:
+def held_back_reward(
+    model: Any, tokenizer: Any, tasks: Sequence[Task], reward: Reward, schedule: RewardSchedule
+) -> float:
     """Mean reward of what the model writes greedily for tasks it does not learn from."""
     model.eval()
     texts: list[str] = []
     for at in range(0, len(tasks), 20):
-        written = write(model, tokenizer, tasks[at : at + 20], plan, sample=False)
+        written = write(model, tokenizer, tasks[at : at + 20], schedule, sample=False)
         texts += [tokenizer.decode(ids, skip_special_tokens=True).strip() for ids in written]
     return float(np.mean(reward(tasks, texts)))
 
@@ -145,27 +147,27 @@ def learn(
     tasks: Sequence[Task],
     held_back: Sequence[Task],
     reward: Reward,
-    plan: Plan,
+    schedule: RewardSchedule,
     log: Callable[[str], None] = print,
 ) -> Curve:
     """Train the model's trainable parameters; the curve says what it came to on the held-back tasks."""
     import torch
 
-    torch.manual_seed(plan.seed)
-    rng = np.random.default_rng(plan.seed)
+    torch.manual_seed(schedule.seed)
+    rng = np.random.default_rng(schedule.seed)
     parameters = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(parameters, lr=plan.lr, weight_decay=0.0)
+    optimizer = torch.optim.AdamW(parameters, lr=schedule.lr, weight_decay=0.0)
     curve = Curve(n=len(held_back))
-    for step in range(plan.steps + 1):
-        if step % plan.every == 0 or step == plan.steps:
-            value = held_back_reward(model, tokenizer, held_back, reward, plan)
+    for step in range(schedule.steps + 1):
+        if step % schedule.every == 0 or step == schedule.steps:
+            value = held_back_reward(model, tokenizer, held_back, reward, schedule)
             curve.steps.append(step)
             curve.rewards.append(value)
             log(f"step {step}: mean reward of {len(held_back)} held-back tasks {value:.4f}")
-        if step == plan.steps:
+        if step == schedule.steps:
             break
-        batch = [tasks[int(i)] for i in rng.choice(len(tasks), plan.batch, replace=len(tasks) < plan.batch)]
-        loss, _ = critic_loss(model, tokenizer, batch, reward, plan, weight=step / max(plan.steps - 1, 1))
+        batch = [tasks[int(i)] for i in rng.choice(len(tasks), schedule.batch, replace=len(tasks) < schedule.batch)]
+        loss, _ = critic_loss(model, tokenizer, batch, reward, schedule, weight=step / max(schedule.steps - 1, 1))
         loss.backward()  # type: ignore[no-untyped-call]  # torch's backward is untyped
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()

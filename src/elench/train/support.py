@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from elench.train.claims import CONTRADICTED, LABELS, NOT_FOUND, SUPPORTED, ClaimMaker, paragraphs
 from elench.train.examples import read_paragraphs
-from elench.train.loop import plan_of, started_from
-from elench.train.options import destination, start_option
+from elench.train.loop import schedule_of, started_from
+from elench.train.options import destination, family_option, start_option
 from elench.train.pairs import Encoder, Pair, Task, classifier_options, predict, ship, train_classifier
 from elench.train.paraphrases import FILE as PARAPHRASES
 
@@ -138,18 +138,19 @@ def figures(model: Any, encoder: Encoder, pairs: Sequence[Pair]) -> dict[str, di
 @click.option(
     "--paraphrases", type=click.Path(file_okay=False, path_type=Path), help="Folder of `elench train paraphrases`."
 )
+@family_option
 @start_option
 @click.option("--most", type=click.IntRange(1), default=2000, show_default=True, help="Test pairs of each source.")
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, lr: float,
-    batch: int, paraphrases: Path | None, start: Path | None, most: int, pack_only: bool,
+    batch: int, paraphrases: Path | None, family: str, start: Path | None, most: int, pack_only: bool,
 ) -> None:  # fmt: skip
     """Train the support model and print its accuracy on what was kept back, with a confusion table."""
     out = destination(out)
-    plan = plan_of(minutes, steps, lr, batch, seed, threads, pack_only)
+    schedule = schedule_of(minutes, steps, lr, batch, seed, threads, pack_only)
     mixture = Mixture(data, paraphrases)
-    task = Task(len(LABELS), LIMITS, mixture, start, whole=True)
-    model, encoder, run, base = train_classifier(task, plan, out, seed=seed, resume=resume)
+    task = Task(len(LABELS), LIMITS, mixture, start, whole=True, family=family)
+    model, encoder, run, base = train_classifier(task, schedule, out, seed=seed, resume=resume)
     shown = figures(model, encoder, mixture.tests(most))
     facts = {
         "name": "elench support",
@@ -164,7 +165,8 @@ def command(
         "paraphrase of text in lower case; arithmetic",
         **{f"kept back, {kind}": row for kind, row in shown.items()},
     }
-    ship(model, base, out, run, plan, {"labels": list(LABELS), "limits": list(LIMITS)}, facts, "fp16")
+    kind = "fp16" if family == "embedded" else "int8"
+    ship(model, base, out, run, schedule, {"labels": list(LABELS), "limits": list(LIMITS)}, facts, kind, family)
     for kind, row in shown.items():
         click.echo(f"{kind:20s} n {row['n']:5d}  accuracy {row['accuracy']:.3f}")
         for truth, line in zip(LABELS, row.get("confusion", []), strict=False):

@@ -14,7 +14,7 @@ import click
 import numpy as np
 from scipy.stats import spearmanr
 
-from elench.train.loop import plan_of
+from elench.train.loop import schedule_of
 from elench.train.options import destination
 from elench.train.pairs import Pair, Task, classifier_options, predict, ship, train_classifier
 
@@ -47,8 +47,8 @@ def command(
     def draw(rng: np.random.Generator, epoch: int) -> list[Pair]:
         return [p if rng.random() < 0.5 else as_written(p) for p in train]
 
-    plan = plan_of(minutes, steps, lr, batch, seed, threads, pack_only)
-    model, encoder, run, base = train_classifier(Task(1, LIMITS, draw), plan, out, seed=seed, resume=resume)
+    schedule = schedule_of(minutes, steps, lr, batch, seed, threads, pack_only)
+    model, encoder, run, base = train_classifier(Task(1, LIMITS, draw), schedule, out, seed=seed, resume=resume)
     shown = {}
     for name, pairs in (("test part", test), ("test part as written", [as_written(p) for p in test])):
         rho = spearmanr(predict(model, encoder(pairs))[:, 0], [p.target for p in pairs]).statistic
@@ -62,4 +62,4 @@ def command(
         "licence": "CC BY-SA 4.0 (from the training data)",
         **shown,
     }
-    ship(model, base, out, run, plan, {"labels": ["well formed"], "limits": list(LIMITS)}, facts)
+    ship(model, base, out, run, schedule, {"labels": ["well formed"], "limits": list(LIMITS)}, facts)

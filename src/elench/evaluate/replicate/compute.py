@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from elench.errors import UsageError
-from elench.evaluate.replicate import adversarial, agreement, values
+from elench.evaluate.replicate import adversarial, human_agreement, values
 from elench.evaluate.replicate.results import OURS, PROGRAM, Line, Replication, Table, fold, with_form
 from elench.evaluate.replicate.sources import Source
 
@@ -21,11 +21,11 @@ else:
 __all__ = ["PAPERS", "Line", "Replication", "Table", "replicate"]
 PAPERS = ("qrelscore", "questeval", "kpqa", "qascore", "qsts")
 KINDS: dict[str, Callable[[Mapping[str, Any], Source], Table]] = {
-    "correlation": agreement.correlation,
-    "rank-pairs": agreement.rank_pairs,
-    "selection": agreement.selection,
-    "fewer-references": agreement.fewer_references,
-    "question-folds": agreement.question_folds,
+    "correlation": human_agreement.correlation,
+    "rank-pairs": human_agreement.rank_pairs,
+    "selection": human_agreement.selection,
+    "fewer-references": human_agreement.fewer_references,
+    "question-folds": human_agreement.question_folds,
     "means": values.means,
     "shares": values.shares,
     "published": values.published,

@@ -24,7 +24,7 @@ Specs = str | Sequence[str]
 
 
 @dataclass(frozen=True)
-class Column:
+class MetricScores:
     """One metric's scores of some records (NaN where unscored), or the reason why there are none."""
 
     spec: str
@@ -58,7 +58,7 @@ class Source:
     """Called with what is being scored."""
     signatures: dict[str, str] = field(default_factory=dict)
     _records: dict[str, list[Record]] = field(default_factory=dict)
-    _columns: dict[tuple[int, ...] | str, Column] = field(default_factory=dict)
+    _columns: dict[tuple[int, ...] | str, MetricScores] = field(default_factory=dict)
     _given: dict[str, dict[tuple[str, str | None], float]] | None = None
 
     def records(self, name: str) -> list[Record]:
@@ -81,11 +81,11 @@ class Source:
             raise UsageError(f"no data: {name} is not in {self.folder}")
         return list(read_records(found[0]))
 
-    def column(self, data: str, specs: Specs, reference: int | None = None) -> Column:
+    def column(self, data: str, specs: Specs, reference: int | None = None) -> MetricScores:
         """A metric's scores of a data file; with `reference`, against only that one of the references."""
         spec, reason = _first_known(specs)
         if reason:
-            return Column(spec, None, "", reason)
+            return MetricScores(spec, None, "", reason)
         key = f"{data} {spec} {reference}"
         if key not in self._columns:
             self._columns[key] = self._from_files(data, spec, reference) or self._score(data, spec, reference)
@@ -94,7 +94,7 @@ class Source:
             self.signatures[spec] = column.signature
         return column
 
-    def _from_files(self, data: str, spec: str, reference: int | None) -> Column | None:
+    def _from_files(self, data: str, spec: str, reference: int | None) -> MetricScores | None:
         if self._given is None:
             self._given = _read_all(self.score_files)
         given = self._given.get(spec)
@@ -104,24 +104,24 @@ class Source:
         values = np.array([given.get(key, np.nan) for key in keys], dtype=np.float64)
         if not np.isfinite(values).any():
             return None
-        return Column(
+        return MetricScores(
             spec, values, _signature_beside(self.score_files, spec) or f"{spec} | from a score file, unsigned"
         )
 
-    def _score(self, data: str, spec: str, reference: int | None) -> Column:
+    def _score(self, data: str, spec: str, reference: int | None) -> MetricScores:
         import elench
 
         metric = elench.metric(spec)
         if self.lexical and metric.roles:
             roles = ", ".join(metric.roles)
-            return Column(spec, None, "", f"not computed: asks models ({roles}), left out by --lexical")
+            return MetricScores(spec, None, "", f"not computed: asks models ({roles}), left out by --lexical")
         records = self.records(data)
         if reference is not None:
             records = [replace(r, references=r.references[reference : reference + 1]) for r in records]
         self.tell(f"{spec} on {data} ({len(records)} records)" + (f", reference {reference}" if reference else ""))
         return self._values(metric, records)
 
-    def inline(self, specs: Specs, records: Sequence[Record]) -> Column:
+    def inline(self, specs: Specs, records: Sequence[Record]) -> MetricScores:
         """A metric's scores of examples that the paper prints."""
         import elench
 
@@ -129,7 +129,7 @@ class Source:
         if reason is None and self.lexical and elench.metric(spec).roles:
             reason = "not computed: asks models, left out by --lexical"
         if reason:
-            return Column(spec, None, "", reason)
+            return MetricScores(spec, None, "", reason)
         column = self._values(elench.metric(spec), records)
         if column.values is not None:
             self.signatures[spec] = column.signature
@@ -170,7 +170,7 @@ class Source:
         questions = [r.question or "" for r in self.records(data)]
         return [found[0] for _, found in session.map(questions, lambda q: [coarse(q)])]
 
-    def _values(self, metric: Metric, records: Sequence[Record]) -> Column:
+    def _values(self, metric: Metric, records: Sequence[Record]) -> MetricScores:
         import elench
 
         spec = str(metric)
@@ -179,11 +179,11 @@ class Source:
             values = np.array([np.nan if v is None else v for v in result.values(spec)], dtype=np.float64)
             signature = result.signatures[spec]
         except ElenchError as error:
-            return Column(spec, None, "", f"not computed: {error}")
+            return MetricScores(spec, None, "", f"not computed: {error}")
         if not np.isfinite(values).any():
             reasons = sorted(set(result.unscored[spec].values()))
-            return Column(spec, None, "", f"no record could be scored: {'; '.join(reasons[:2])}")
-        return Column(spec, values, signature)
+            return MetricScores(spec, None, "", f"no record could be scored: {'; '.join(reasons[:2])}")
+        return MetricScores(spec, values, signature)
 
 
 def data_folder(given: Path | None) -> Path | None:

@@ -14,8 +14,12 @@ from elench.errors import UsageError
 from elench.study.collect.handout import give_back
 from elench.study.collect.schema import assignments, events, invitations, raters, tasks
 from elench.study.collect.standing import settle
+from elench.study.collect.steps import write_message
 from elench.study.collect.store import Store
 from elench.study.folder import KNOWN
+
+MOST_AT_ONCE = 1000
+"""Raters by which a task is extended at once: a slip of the keyboard must not cost a fortune."""
 
 
 def _known_rater(connection: Connection, rater: str) -> None:
@@ -62,8 +66,8 @@ def return_slot(store: Store, assignment: str, reason: str, actor: str = "resear
 
 def extend(store: Store, more: int, task: str | None = None, reason: str = "", actor: str = "researcher") -> None:
     """Ask for more raters: for every task, or for one."""
-    if more < 1:
-        raise UsageError("extend by at least 1 rater per task")
+    if not 1 <= more <= MOST_AT_ONCE:
+        raise UsageError(f"extend by 1 to {MOST_AT_ONCE} raters per task, not {more}")
     if task is not None and (task not in store.study.by_id or task in KNOWN):
         raise UsageError(f"no task {task!r} in the plan")
     which = tasks.c.id.not_in(KNOWN) if task is None else tasks.c.id == task
@@ -90,6 +94,13 @@ def all_invitations(store: Store) -> dict[str, str]:
     with store.reading() as connection:
         later = {row.secret: row.name for row in connection.execute(select(invitations))}
     return {**store.study.invitations, **later}
+
+
+def reply(store: Store, rater: str, text: str) -> None:
+    """Answer a rater's feedback: shown on the page with their completion code."""
+    with store.reading() as connection:
+        _known_rater(connection, rater)
+    write_message(store, rater, "researcher", text)
 
 
 def event_log(store: Store, most: int = 500) -> list[Row[Any]]:

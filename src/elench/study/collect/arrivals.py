@@ -48,7 +48,7 @@ def recognise(
     keys: ProlificKeys | None = None,
 ) -> Visitor:
     """Read the parameters that the platforms add to a link; with `keys`, Prolific's must be signed."""
-    if any(len(value) > _LONGEST for name, value in query.items() if name != _TOKEN):
+    if any(len(value) > _LONGEST or "\0" in value for name, value in query.items() if name != _TOKEN):
         raise BadLink("bad_link")
     known = cookies.get(COOKIE, "")
     known = known if 20 <= len(known) <= 64 else ""

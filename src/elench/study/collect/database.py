@@ -17,8 +17,16 @@ T = TypeVar("T")
 _LOCK = 0x7175616573746F72  # "elench": serialises the handing out of tasks on PostgreSQL
 
 
-class Closed(Exception):
+class Refused(Exception):
+    """A write that must not happen; raised before anything is written, so others in the same transaction go on."""
+
+
+class Closed(Refused):
     """The task was submitted or went back to the pool; nothing more can be rated in it."""
+
+
+class Stale(Refused):
+    """Another tab has newer ratings of this item than the page that wants to save."""
 
 
 class _Job:
@@ -30,9 +38,10 @@ class _Job:
         self.error: BaseException | None = None
 
     def run(self, connection: Connection) -> None:
+        self.error = None
         try:
             self.result = self.write(connection)
-        except Closed as refused:  # raised before anything is written: the others go on
+        except Refused as refused:
             self.error = refused
 
 
@@ -89,11 +98,18 @@ class Database:
         """Only the head of the line comes here; a job is in the queue until it is done."""
         batch = [self._jobs.popleft() for _ in range(len(self._jobs))]
         try:
-            with self._writer.begin() as connection:
-                for job in batch:
-                    job.run(connection)
-        except BaseException as error:
+            self._commit(batch)
+        except BaseException:  # one of them failed and took the others with it: each on its own
             for job in batch:
-                job.error = error
-        for job in batch:
-            job.done = True
+                try:
+                    self._commit([job])
+                except BaseException as error:
+                    job.error = error
+        finally:
+            for job in batch:
+                job.done = True
+
+    def _commit(self, batch: list[_Job]) -> None:
+        with self._writer.begin() as connection:
+            for job in batch:
+                job.run(connection)

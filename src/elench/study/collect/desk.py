@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -175,7 +176,7 @@ class DeskPages:
             "return": lambda: actions.return_slot(self.store, subject, reason),
             "extend": lambda: actions.extend(self.store, _whole(form.get("more")), subject or None, reason),
             "invite": lambda: actions.invite(self.store, form.get("names").splitlines()),
-            "reply": lambda: steps.write_message(self.store, subject, "researcher", form.get("text")),
+            "reply": lambda: actions.reply(self.store, subject, form.get("text")),
         }
         action = form.get("action")
         if action not in known:
@@ -212,8 +213,8 @@ def _download(text: str, media: str, name: str) -> Response:
 
 
 def _whole(text: str) -> int:
-    if not text.strip().isdigit():
-        raise UsageError(f"{text!r} is not a whole number")
+    if not re.fullmatch(r"\d{1,6}", text.strip(), re.ASCII):
+        raise UsageError(f"{text[:20]!r} is not a whole number of raters")
     return int(text)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,13 +12,14 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from elench.study.collect import steps
-from elench.study.collect.database import Closed
+from elench.study.collect.database import Closed, Stale
 from elench.study.collect.forms import Form, read_form
 from elench.study.collect.handout import NoTask
 from elench.study.collect.pages import Pages
 from elench.study.collect.screens import lessons, screen_view
 from elench.study.collect.security import Signer
-from elench.study.collect.store import Assignment, Stale, Store
+from elench.study.collect.store import Assignment, Store
+from elench.study.design.criterion import Misranked
 from elench.study.folder import QUALIFICATION, TRAINING, Study
 
 FEEDBACK_LIMIT = 4000
@@ -172,6 +174,9 @@ class RaterPages:
         try:
             answers = self._answers(form, held, place)
             version = await self._keep(request, held, answers, form)
+        except Misranked as wrong:
+            count = len(held.order[place - 1])
+            return self._refused(quiet, 422, self.pages.say[wrong.key].format(count=count))
         except ValueError as wrong:
             return self._refused(quiet, 422, str(wrong))
         except Stale:
@@ -188,7 +193,7 @@ class RaterPages:
 
     async def _keep(self, request: Request, held: Assignment, answers: Mapping[int, Any], form: Form) -> int:
         """Save; an expired task is taken up again when its place is still free."""
-        seen = int(form.get("seen")) if form.get("seen").isdigit() else None
+        seen = int(form.get("seen")) if re.fullmatch(r"\d{1,18}", form.get("seen"), re.ASCII) else None
         more = {"seen": seen, "tab": form.get("tab")[:40], "seconds": _seconds(form.get("seconds"))}
 
         def keep() -> int:

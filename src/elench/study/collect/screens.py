@@ -62,6 +62,6 @@ def lessons(study: Study, task: str, place: int, answers: Mapping[str, str], say
         if criterion.slider:
             expected = say["expected_low" if low == 0 else "expected_high"]
         else:
-            expected = f"“{criterion.labels[criterion.values.index(low)]}”"
+            expected = say["quoted"].format(text=criterion.labels[criterion.values.index(low)])
         found[name] = say["not_quite"].format(expected=expected)
     return found

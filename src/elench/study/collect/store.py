@@ -15,7 +15,7 @@ from sqlalchemy.exc import OperationalError
 
 from elench.errors import UsageError
 from elench.study.collect import handout, standing
-from elench.study.collect.database import Closed, Database
+from elench.study.collect.database import Closed, Database, Stale
 from elench.study.collect.schema import VERSION, assignments, events, facts, messages, metadata, raters, ratings, tasks
 from elench.study.folder import KNOWN, QUALIFICATION, TRAINING, Study, private
 
@@ -63,10 +63,6 @@ class Current:
     """Item's place → number of its newest rating: what a page has seen."""
     sent: dict[int, list[tuple[int, str]]]
     """Item's place → its ratings' numbers with the tab that sent each."""
-
-
-class Stale(Exception):
-    """Another tab has newer ratings of this item than the page that wants to save."""
 
 
 class Store:

@@ -17,6 +17,14 @@ Get = Callable[[str], list[str]]
 """All values of a form field."""
 
 
+class Misranked(ValueError):
+    """Places that contradict each other; `key` names the text that tells the rater."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
 @dataclass(frozen=True)
 class Criterion:
     """One thing raters judge: a statement and its scale."""
@@ -117,7 +125,7 @@ class Criterion:
         if not all(given):
             return None
         if sorted(given) != sorted(str(k + 1) for k in range(members)):
-            raise ValueError(f"{self.name}: give each place from 1 to {members} once")
+            raise Misranked("rank_once", f"{self.name}: give each place from 1 to {members} once")
         return [f"{rank}/{members}" for rank in given]
 
     def _best_worst(self, get: Get, members: int) -> list[str] | None:
@@ -126,7 +134,7 @@ class Criterion:
             return None
         places = tuple(str(k) for k in range(members))
         if self._one_of(best, places) == self._one_of(worst, places):
-            raise ValueError(f"{self.name}: the best and the worst cannot be the same")
+            raise Misranked("best_is_worst", f"{self.name}: the best and the worst cannot be the same")
         return ["best" if str(k) == best else "worst" if str(k) == worst else "other" for k in range(members)]
 
     def _marked(self, given: list[str], words: int) -> str:

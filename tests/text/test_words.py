@@ -7,7 +7,7 @@ from rouge_score.tokenizers import DefaultTokenizer
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from torchmetrics.functional.text.squad import _normalize_text
 
-from elench.text.tokens import words_13a, words_nltk, words_plain, words_rouge, words_squad
+from elench.text.words import words_13a, words_nltk, words_plain, words_rouge, words_squad
 
 ODD = [
     "can't", "cannot", "'tis", "wanna", "d'ye", "more'n", "''", '"', "...", "..", "-\n", "<skipped>", "&quot;", "&amp;lt;",

@@ -30,7 +30,7 @@ def codes(labels: Sequence[Hashable]) -> Ints:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ResamplingPlan:
     """Which records are drawn together, and what is drawn."""
 
     group: Ints
@@ -100,8 +100,10 @@ def _clustered(rest: Array, unit: Ints) -> float:
     return float((sums**2).sum()) * count / max(1, count - 1)
 
 
-def plan_for(groups: Sequence[str | None], systems: Sequence[str | None], over: Sequence[str] = ("groups",)) -> Plan:
+def resampling_plan(
+    groups: Sequence[str | None], systems: Sequence[str | None], over: Sequence[str] = ("groups",)
+) -> ResamplingPlan:
     """The plan of a file from its records' `group` and `system`."""
     labels = [f"g{group}" if group is not None else k for k, group in enumerate(groups)]
     group = codes(labels)
-    return Plan(group, codes(list(systems)), int(group.max(initial=-1)) + 1 < len(group), tuple(over))
+    return ResamplingPlan(group, codes(list(systems)), int(group.max(initial=-1)) + 1 < len(group), tuple(over))

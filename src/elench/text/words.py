@@ -12,28 +12,28 @@ from collections.abc import Callable
 from functools import lru_cache
 from itertools import chain
 
-from elench.text.unspaced import is_other_script, spaced, without_punctuation
+from elench.text.unspaced import is_other_script, is_unspaced, spaced, without_punctuation
 
-Tokens = tuple[str, ...]
+Words = tuple[str, ...]
 Span = tuple[int, int]
 """A place in a text: first character, one past the last."""
 REMEMBERED = 4096
 """How many texts each tokenizer remembers: references and contexts come again with every system."""
 
 
-class Pieces(dict[str, Tokens]):
+class Pieces(dict[str, Words]):
     """Remembers how each piece between two spaces is cut."""
 
-    def __init__(self, cut: Callable[[str], Tokens], most: int = 1 << 18) -> None:
+    def __init__(self, cut: Callable[[str], Words], most: int = 1 << 18) -> None:
         self.cut, self.most = cut, most
 
-    def __missing__(self, piece: str) -> Tokens:
+    def __missing__(self, piece: str) -> Words:
         if len(self) >= self.most:
             self.clear()
         self[piece] = tokens = self.cut(piece)
         return tokens
 
-    def of(self, pieces: list[str]) -> Tokens:
+    def of(self, pieces: list[str]) -> Words:
         return tuple(chain.from_iterable(map(self.__getitem__, pieces)))
 
 
@@ -48,7 +48,7 @@ _ENTITIES = {"&quot;": '"', "&amp;": "&", "&lt;": "<", "&gt;": ">"}
 
 
 @lru_cache(maxsize=REMEMBERED)
-def words_13a(text: str) -> Tokens:
+def words_13a(text: str) -> Words:
     """As sacrebleu's default tokenizer (mteval-v13a), its `zh` for scripts without spaces; case is kept."""
     text = spaced(text)
     if "<" in text or "\n" in text:
@@ -76,12 +76,12 @@ _TO_SPACE = {code: " " for code in range(128) if chr(code) not in _ALPHANUMERIC}
 _RUNS = re.compile(r"[a-z0-9]+")
 
 
-def words_rouge(text: str, stemmed: bool = False) -> Tokens:
+def words_rouge(text: str, stemmed: bool = False) -> Words:
     """As rouge-score: runs of a–z and 0–9 in lower case; with `stemmed`, Porter stems of those longer than three.
 
     It finds no word at all in other alphabets; texts in those are cut as `words_plain` does."""
     text = text.lower()
-    if is_other_script(text):
+    if is_unspaced(text) or is_other_script(text):
         return words_plain(text)
     words = text.translate(_TO_SPACE).split() if text.isascii() else _RUNS.findall(text)
     if stemmed:
@@ -98,7 +98,7 @@ _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 
 
 @lru_cache(maxsize=REMEMBERED)
-def words_squad(text: str) -> Tokens:
+def words_squad(text: str) -> Words:
     """As the SQuAD script normalises an answer: lower case, no ASCII punctuation, no articles.
 
     Scripts without spaces are cut by character, and their own punctuation goes too."""
@@ -151,7 +151,7 @@ _NLTK_RULES = [
 _ONLY_CLOSERS = re.compile(_CLOSERS)
 
 
-def _cut_nltk(text: str) -> Tokens:
+def _cut_nltk(text: str) -> Words:
     for rule, to in _NLTK_RULES:
         text = rule.sub(to, text)
     return tuple(text.split())
@@ -163,7 +163,7 @@ _NLTK_LAST = Pieces(lambda piece: _cut_nltk(f"x {piece}")[1:], 1 << 16)
 
 
 @lru_cache(maxsize=REMEMBERED)
-def words_nltk(text: str, lower: bool = False) -> Tokens:
+def words_nltk(text: str, lower: bool = False) -> Words:
     """As nltk's word_tokenize with preserve_line: no sentence splitting, so no model to download."""
     text = spaced(text)
     pieces = text.split(" ")
@@ -181,6 +181,6 @@ _WORD = re.compile(r"\w+")
 
 
 @lru_cache(maxsize=REMEMBERED)
-def words_plain(text: str) -> Tokens:
+def words_plain(text: str) -> Words:
     """Runs of letters and digits of any script, in lower case; single characters where words have no spaces."""
     return tuple(_WORD.findall(spaced(text).lower()))
