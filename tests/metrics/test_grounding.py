@@ -146,7 +146,8 @@ def test_words_the_context_does_not_have_lower_support_and_are_named(models: Mod
     summary = "Rhine and Danube meet in Vienna."  # content: Rhine, Danube, meet, Vienna; the context has one of four
     record = {"context": CONTEXT, "summary": summary, "judge": "summary"}
     alone = score(record, "support[words=off]", models)
-    assert score(record, "support", models) == pytest.approx(alone * (1 / 4) ** 2)
+    odds = alone / (1 - alone) / 2.718281828**3.5  # two new names, and 3 of 4 words are new: 2 + 2 · 3/4
+    assert score(record, "support", models) == pytest.approx(odds / (1 + odds))
     (outcome,) = elench.score([record], ["support"], models=models).outcomes
     assert outcome.scores["support"].evidence["sentences"][0]["unknown_words"] == ["Danube", "meet", "Vienna"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,6 +12,7 @@ from elench.metrics import Metric, Score, param, register
 from elench.metrics.grounding import evidence, judge, read_source
 from elench.records.record import Record
 from elench.requests import together
+from elench.text.one_sided import new_names, new_numbers
 from elench.text.passages import sentences
 from elench.text.roots import is_stop_word, root, words_of
 from elench.text.wordlists import FUNCTION_WORDS
@@ -19,6 +21,8 @@ LONG = 40
 """Words above which a sentence is split at its clauses."""
 SHORT = 8
 """An answer's sentence below this many words is judged together with the question."""
+FACT, WORDS = 1.0, 2.0
+"""How much a new name or number, and a sentence of new words only, lower a sentence's log-odds."""
 CLAUSE = re.compile(r"; |, (?=(?:and|but|while|whereas|which|who|although|though|because|so)\b)")
 
 
@@ -41,9 +45,9 @@ class Support(Metric):
     that tells supported, contradicted and not found apart. An answer is judged together with its question: "Who built
     it? Gustave Eiffel". What others call faithfulness or groundedness.
 
-    The small model overlooks names, numbers and words that the context does not have at all. So the probability of a
-    sentence is multiplied by the squared share of its content words that occur in the context (or the question) in
-    some form; the evidence names the others.
+    The small model overlooks names, numbers and words that the context does not have at all. So the odds of a sentence
+    are divided by e for each name or number that neither the context nor the question has, and by e² where none of its
+    content words occurs there in any form (by less where some do); the evidence names them.
     """
 
     name: ClassVar[str] = "support"
@@ -79,15 +83,29 @@ class Support(Metric):
             raise Unscored("no word in the context")
         verdicts = await together(*[judge(claim, source) for claim in found])
         shown = evidence(verdicts)
-        known = roots(context) | roots(record.question or "")
-        values = []
-        for verdict, row in zip(verdicts, shown["sentences"], strict=True):
-            content = [word for word, _ in words_of(verdict.claim) if is_content(word)] if self.words else []
-            unknown = [word for word in content if root(word) not in known]
-            if unknown:
-                row["unknown_words"] = list(dict.fromkeys(unknown))
-            values.append(verdict.supported * (1 - len(unknown) / max(1, len(content))) ** 2)
+        values = [verdict.supported for verdict in verdicts]
+        if self.words:
+            known = f"{context} {record.question or ''}"
+            stems = roots(known)
+            for i, row in enumerate(shown["sentences"]):
+                lowered, new = doubt(row["sentence"], known, stems)
+                values[i] = doubted(values[i], lowered)
+                if new:
+                    row["unknown_words"] = new
         return Score(min(values) if self.reduce == "min" else sum(values) / len(values), shown)
+
+
+def doubt(claim: str, known: str, stems: set[str]) -> tuple[float, list[str]]:
+    """How much names, numbers and words that the known text lacks lower a claim's log-odds, and which they are."""
+    content = [word for word, _ in words_of(claim) if is_content(word)]
+    new = [word for word in content if root(word) not in stems]
+    facts = new_names(claim, known) + new_numbers(claim, known)
+    return FACT * len(facts) + WORDS * len(new) / max(1, len(content)), list(dict.fromkeys([*new, *facts]))
+
+
+def doubted(probability: float, by: float) -> float:
+    """A probability with its log-odds lowered."""
+    return probability / (probability + (1 - probability) * math.exp(by)) if probability > 0 else 0.0
 
 
 def is_content(word: str) -> bool:

@@ -1,7 +1,7 @@
 """What occurs on one side only: negations, numbers and names that a text has and the text it is compared with has not.
 
 Most metrics hardly see these. They are named as notes in the evidence of every metric that judges an answer or a
-summary; no score depends on them.
+summary, and lower the score of `support`.
 """
 
 from __future__ import annotations
@@ -39,6 +39,18 @@ def names(text: str) -> list[str]:
     return [m.group() for m in NAME.finditer(text) if m.start() not in begins]
 
 
+def new_numbers(text: str, others: str) -> list[str]:
+    """Numbers of a text, as they are written there, that the other text does not have in any spelling."""
+    known = numbers(others)
+    return [written for value, written in numbers(text).items() if value not in known]
+
+
+def new_names(text: str, others: str) -> list[str]:
+    """Names of a text of which no part occurs in the other text."""
+    known = set(re.findall(r"\w+", others.lower()))
+    return [name for name in dict.fromkeys(names(text)) if not set(re.findall(r"\w+", name.lower())) & known]
+
+
 def notes(text: str, others: Sequence[str], judged: str, against: str) -> list[dict[str, str]]:
     """What occurs in the judged text and in none of the others: {what, text, side}, ready for evidence.
 
@@ -53,12 +65,7 @@ def notes(text: str, others: Sequence[str], judged: str, against: str) -> list[d
         elif theirs and not mine:
             found.append({"what": "negation", "text": theirs.group(), "side": against})
     everything = " ".join(others)
-    known = numbers(everything)
-    strange = [written for value, written in numbers(text).items() if value not in known]
-    if strange:
-        found.append({"what": "number", "text": ", ".join(strange[:MOST]), "side": judged})
-    lower = set(re.findall(r"\w+", everything.lower()))
-    unknown = [n for n in dict.fromkeys(names(text)) if not set(re.findall(r"\w+", n.lower())) & lower]
-    if unknown:
-        found.append({"what": "name", "text": ", ".join(unknown[:MOST]), "side": judged})
+    for what, new in (("number", new_numbers(text, everything)), ("name", new_names(text, everything))):
+        if new:
+            found.append({"what": what, "text": ", ".join(new[:MOST]), "side": judged})
     return found

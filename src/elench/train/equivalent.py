@@ -20,7 +20,7 @@ import numpy as np
 from elench.text.answers import f1
 from elench.train.changes import EDITS
 from elench.train.loop import schedule_of, started_from
-from elench.train.options import destination, start_option
+from elench.train.options import destination, family_option, start_option
 from elench.train.pairs import Encoder, Pair, Task, classifier_options, predict, ship, shipped_labels, train_classifier
 from elench.train.reader_scores import auc
 
@@ -111,17 +111,18 @@ def figures(model: Any, encoder: Encoder, rows: Sequence[dict[str, Any]]) -> dic
     "--judgements", type=click.Path(exists=True, file_okay=False, path_type=Path), required=True,
     help="Folder of the judged answers.",
 )  # fmt: skip
+@family_option
 @start_option
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, lr: float,
-    batch: int, pack_only: bool, judgements: Path, start: Path | None,
+    batch: int, pack_only: bool, judgements: Path, family: str, start: Path | None,
 ) -> None:  # fmt: skip
     """Train the equivalence model and print its AUC on the questions kept back."""
     out = destination(out)
     train, test = judged(judgements)
     schedule = schedule_of(minutes, steps, lr, batch, seed, threads, pack_only)
     same_task = start is not None and shipped_labels(start) == LABELS
-    task = Task(len(LABELS), LIMITS, Draw(train), start, whole=same_task)
+    task = Task(len(LABELS), LIMITS, Draw(train), start, whole=same_task, family=family)
     model, encoder, run, base = train_classifier(task, schedule, out, seed=seed, resume=resume)
     shown = figures(model, encoder, test)
     for name, row in shown.items():
@@ -136,4 +137,4 @@ def command(
         "licence": "CC BY-SA 4.0 (from the training data)",
         **{f"questions kept back, {name}": row for name, row in shown.items()},
     }
-    ship(model, base, out, run, schedule, {"labels": LABELS, "limits": list(LIMITS)}, facts)
+    ship(model, base, out, run, schedule, {"labels": LABELS, "limits": list(LIMITS)}, facts, family=family)
