@@ -20,7 +20,7 @@ def test_a_metric_is_a_function_of_text_and_references():
     with pytest.raises(Unscored, match="no reference"):
         elench.metric("f1")("a red fox")
     with pytest.raises(UsageError, match="field 'references"):
-        elench.metric("f1")("a red fox", [3])
+        elench.metric("f1")("a red fox", [["red fox"]])
 
 
 def test_a_result_is_indexed_by_metric_id_and_system():

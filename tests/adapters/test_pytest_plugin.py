@@ -73,7 +73,7 @@ def test_a_wrong_spec_or_record_fails_in_one_line(tmp_path):
         "def test_spec(assert_score):\n"
         '    assert_score({"answer": "a", "references": "a"}, "f11", at_least=0)\n\n\n'
         "def test_record(assert_score):\n"
-        '    assert_score({"answer": 3, "references": "a"}, "f1", at_least=0)\n'
+        '    assert_score({"answer": True, "references": "a"}, "f1", at_least=0)\n'
     )
     said = run(tmp_path).stdout
     assert "did you mean f1?" in said and "field 'answer' must be a string" in said

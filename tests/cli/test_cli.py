@@ -46,7 +46,7 @@ def test_explain_prints_and_writes_the_evidence(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "options", "said"),
     [
-        (['{"id": "1", "answer": 3}'], ["--strict"], "in.jsonl:1: field 'answer' must be a string"),
+        (['{"id": "1", "answer": true}'], ["--strict"], "in.jsonl:1: field 'answer' must be a string"),
         ([GOOD, GOOD], ["--strict"], "in.jsonl:2: duplicate id '1'"),
         ([GOOD, "oops"], ["--strict"], "in.jsonl:2: not valid JSON"),
         (["oops", "{}}"], [], "in.jsonl:1: not valid JSON"),
@@ -138,4 +138,8 @@ def test_a_file_of_which_nothing_can_be_scored_exits_1_with_the_reason(tmp_path)
     source = write(tmp_path / "in.jsonl", GOOD | {"answer": " "}, {"id": "2", "judge": "answer", "answer": "fox"})
     done = elench("score", source, "-m", "f1")
     assert done.returncode == 1 and "Traceback" not in done.stderr
-    assert "f1: 1 of 2 records unscored: no reference" in done.stderr and "nothing could be scored" in done.stderr
+    assert (
+        "f1: 2 of 2 records unscored: " in done.stderr
+        and "no reference (1)" in done.stderr
+        and "nothing could be scored" in done.stderr
+    )

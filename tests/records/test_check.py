@@ -52,7 +52,7 @@ def test_bad_lines_languages_systems_and_ratings_are_counted(tmp_path):
          "human": {"fluency": 1}, "references": []}
         for i in range(3) for s in "ab"
     ]  # fmt: skip
-    found = inspect(as_source(write(tmp_path / "x.jsonl", *rows, {"summary": 3})))
+    found = inspect(as_source(write(tmp_path / "x.jsonl", *rows, {"summary": ["3"]})))
     assert (found.records, found.rejected, found.systems, found.human) == (6, 1, ("a", "b"), {"fluency": 6})
     assert found.languages == {"de": 6} and "line 7: field 'summary'" in found.first_reject
     assert "made for English; this text looks German" in found.unable["questeval"] and found.able["source-overlap"] == 6

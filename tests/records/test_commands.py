@@ -80,7 +80,7 @@ def test_what_is_judged_is_said_and_every_gap_has_its_reason(tmp_path):
     assert done.exit_code == 0 and "judging answers" in done.stderr and "2 records of in.jsonl" in done.stdout
     assert "in.jsonl:2: duplicate id 'a': already on line 1; 1 bad line was set aside" in done.stderr
     assert "f1: 1 of 2 records unscored: empty answer" in done.stderr
-    assert "novel-f1: 1 of 2 records unscored: no question" in done.stderr
+    assert "novel-f1: 2 of 2 records unscored: no question (1); empty answer (1)" in done.stderr
 
 
 def test_every_command_that_reads_records_has_the_option():

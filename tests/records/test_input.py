@@ -186,7 +186,7 @@ def test_missing_fields_name_the_map_to_type_and_it_works(tmp_path, row, typed):
 
 def test_plain_text_is_pointed_to_its_option(tmp_path):
     (tmp_path / "x.txt").write_text("hello\n")
-    with pytest.raises(UsageError, match=r"use one of \.jsonl.*--text"):
+    with pytest.raises(UsageError, match=r"unknown kind of file; for plain text: --text"):
         list(read_records(tmp_path / "x.txt"))
 
 

@@ -162,7 +162,8 @@ def test_a_column_of_the_wrong_kind_is_named_as_in_the_file(tmp_path):
     row = {**SAMPLES["ragas"], "user_input": [{"content": "hi", "type": "human"}]}
     path = write(tmp_path / "x.jsonl", SAMPLES["ragas"], row)
     with pytest.raises(
-        UsageError, match=r"x\.jsonl:2: field 'question' must be a string, not a list \(column 'user_input'\)"
+        UsageError,
+        match=r"x\.jsonl:2: field 'question' must be a string, not a list: .*--map question=user_input\.-1\.content",
     ):
         list(read_records(path))
 

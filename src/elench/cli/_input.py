@@ -96,8 +96,11 @@ def open_input(path: Path, mapping: str | None, judge: str | None = None, predic
     """Open a record file and say what was recognised in it."""
     from elench.records.mapping import parse_map
     from elench.records.source import as_source
+    from elench.records.spreadsheets import sheet_note
 
     source = as_source(path, parse_map(mapping), judge)
+    if source.path.suffix.lower() == ".xlsx" and (note := sheet_note(source.path)):
+        click.echo(f"elench: {source}: {note}", err=True)
     if source.recognised:
         click.echo(f"elench: {source}: {source.recognised.announcement()}", err=True)
     if predictions:

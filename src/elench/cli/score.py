@@ -63,7 +63,7 @@ def command(
         click.echo(f"elench: {file}: '{column}' is not read; if a system wrote it: {as_option(beside)}", err=True)
     if meta["records"]:
         _print_table(meta)
-    for line in problems(meta, file, out, strict):
+    for line in problems(meta, file, out):
         click.echo(f"elench: {line}", err=True)
     raise click.exceptions.Exit(exit_code(meta, strict))
 
@@ -76,7 +76,7 @@ def exit_code(meta: Mapping[str, Any], strict: bool) -> int:
     return int(not any(m["n"] for m in found) or (strict and any(m["unscored"] for m in found)))
 
 
-def problems(meta: Mapping[str, Any], file: Path | Source, out: Path | None, strict: bool) -> Iterator[str]:
+def problems(meta: Mapping[str, Any], file: Path | Source, out: Path | None) -> Iterator[str]:
     """What the user must know on stderr: lines set aside, and why records are unscored."""
     first = meta["first_reject"]
     if not meta["records"]:
@@ -88,9 +88,11 @@ def problems(meta: Mapping[str, Any], file: Path | Source, out: Path | None, str
         yield f"{file}:{first['line']}: {first['reason']}; {lines} set aside; {where}"
     nothing = not any(found["n"] for found in meta["metrics"].values())
     for spec, found in meta["metrics"].items():
-        reasons = sorted(found["reasons"].items(), key=lambda pair: -pair[1])
-        for reason, count in reasons[: 3 if nothing or strict else 1]:
-            yield f"{file}: {spec}: {count:,} of {meta['records']:,} records unscored: {reason}"
+        if reasons := sorted(found["reasons"].items(), key=lambda pair: -pair[1]):
+            counted = [f"{reason} ({count:,})" if len(reasons) > 1 else reason for reason, count in reasons[:3]]
+            counted += [f"{len(reasons) - 3} more reasons"] if len(reasons) > 3 else []
+            count = f"{found['unscored']:,} of {meta['records']:,} records"
+            yield f"{file}: {spec}: {count} unscored: {'; '.join(counted)}"
     if nothing:
         yield f"{file}: nothing could be scored; elench metrics NAME says which fields a metric reads"
 

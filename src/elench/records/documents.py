@@ -9,13 +9,12 @@ from typing import Any
 
 from elench.errors import UsageError
 from elench.records.encoding import read_text
-from elench.records.mapping import ALIASES, normalised
+from elench.records.mapping import KNOWN_COLUMNS, normalised
 from elench.records.record import Reject
-from elench.records.spreadsheets import InputRow, no_constant
+from elench.records.spreadsheets import InputRow, constant
 
 WRAPPERS = ("data", "records", "rows", "samples", "examples", "instances", "items", "results", "test_cases", "dataset")
 """Names under which other tools keep the list of records, likeliest first."""
-_KNOWN = {alias for name, aliases in ALIASES.items() if name not in ("id", "group") for alias in aliases}
 
 
 def parse_document(path: Path) -> Any:
@@ -24,7 +23,7 @@ def parse_document(path: Path) -> Any:
         text = read_text(path)
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not valid UTF-8 at byte {error.start + 1}: save the file as UTF-8") from None
-    return json.loads(text or "[]", parse_constant=no_constant)
+    return json.loads(text or "[]", parse_constant=constant)
 
 
 def rows_of(document: Any, path: Path) -> Iterator[InputRow]:
@@ -47,7 +46,7 @@ def _rows(document: Any, path: Path) -> Iterable[Any]:
     wrapped = _wrapped(document)
     if wrapped is not None:
         return wrapped
-    if _KNOWN & {normalised(str(name)) for name in document}:
+    if KNOWN_COLUMNS & {normalised(str(name)) for name in document}:
         return [document]
     names = ", ".join(str(name)[:60] for name in list(document)[:10]) or "none"
     texts = all(isinstance(value, str) for value in document.values()) and document
@@ -61,7 +60,7 @@ def _table(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     if isinstance(columns, list) and isinstance(data, list) and all(isinstance(row, list) for row in data):
         return [dict(zip(map(str, columns), row, strict=False)) for row in data]
     values = list(document.values())
-    if not values or not any(normalised(str(name)) in _KNOWN for name in document):
+    if not values or not any(normalised(str(name)) in KNOWN_COLUMNS for name in document):
         return None
     if all(isinstance(column, list) for column in values) and len({len(column) for column in values}) == 1:
         return [dict(zip(document, row, strict=True)) for row in zip(*values, strict=True)]
@@ -73,14 +72,18 @@ def _table(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 def _wrapped(document: Mapping[str, Any]) -> list[Any] | None:
     """The list of objects that an object holds, or its values where they are records by id."""
     lists = {normalised(str(k)): v for k, v in document.items() if isinstance(v, list) and v and _objects(v)}
-    if _KNOWN & {normalised(str(k)) for k, v in document.items() if isinstance(v, str)}:
+    if KNOWN_COLUMNS & {normalised(str(k)) for k, v in document.items() if isinstance(v, str)}:
         return None  # a record that has a list of objects, such as passages
+    if not lists:  # promptfoo keeps its rows in results.results
+        inside = [_wrapped(v) for k, v in document.items() if normalised(str(k)) in WRAPPERS and isinstance(v, dict)]
+        if len(inside) == 1 and inside[0] is not None:
+            return inside[0]
     if lists:
         named = next((name for name in WRAPPERS if name in lists), None)
         if named or len(lists) == 1:
             return lists[named or next(iter(lists))]
     records = list(document.values())
-    if records and _objects(records) and all(_KNOWN & {normalised(str(k)) for k in r} for r in records):
+    if records and _objects(records) and all(KNOWN_COLUMNS & {normalised(str(k)) for k in r} for r in records):
         return [{"id": key, **record} for key, record in document.items()]
     return None
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import gzip
 import io
+import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,16 +17,27 @@ from elench.errors import UsageError
 
 @contextmanager
 def decompressing(name: object) -> Iterator[None]:
-    """Errors of a broken .gz file as one line."""
+    """Errors of a broken compressed file as one line."""
     try:
         yield
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        if getattr(error, "errno", None) is not None:
+            raise  # the disk, not the content
         raise UsageError(f"{name}: cannot be decompressed: {error}") from None
 
 
-def open_bytes(path: Path) -> io.BufferedReader | gzip.GzipFile:
-    """The file's bytes, decompressed when its name ends in .gz."""
-    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")
+COMPRESSED: dict[str, Callable[[Path], gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile]] = {
+    ".gz": gzip.GzipFile,
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+}
+"""Endings that may follow the ending of a text format."""
+
+
+def open_bytes(path: Path) -> io.BufferedReader | gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile:
+    """The file's bytes, decompressed when its name ends in .gz, .bz2 or .xz."""
+    opened = COMPRESSED.get(path.suffix.lower())
+    return opened(path) if opened else path.open("rb")
 
 
 def encoding_of(head: bytes) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any
 
 from elench.errors import UsageError
@@ -28,19 +29,19 @@ def _kind(value: Any) -> str:
 
 
 def _wrong(name: str, wanted: str, value: Any) -> UsageError:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and wanted.startswith("a string")
-    quoted = f': write "{str(value)[:20]}"' if number and not name.startswith(("id", "group", "system")) else ""
-    parts = ", ".join(map(str, value))[:80] if isinstance(value, Mapping) and name in (*TEXTS, "references") else ""
-    inside = f" with {parts}: name a part of it, --map {name}=COLUMN.PART" if parts else ""
-    return UsageError(f"field '{name}' must be {wanted}, not {_kind(value)}{quoted}{inside}")
+    inside = ""
+    if name in (*TEXTS, "references") and isinstance(value, Mapping):
+        inside = f" with {', '.join(map(str, value))[:80]}: name a part of it, --map {name}={name}.PART"
+    elif name in TEXTS and isinstance(value, (list, tuple)):
+        chat = bool(value) and isinstance(value[-1], Mapping) and "content" in value[-1]
+        inside = f": name the item to read, --map {name}={name}.{'-1.content' if chat else '0'}"
+        inside += f"; if these are references, --map references={name}" if name == "answer" and not chat else ""
+    return UsageError(f"field '{name}' must be {wanted}, not {_kind(value)}{inside}")
 
 
 def _name(name: str, value: Any) -> str | None:
     """A name: text, or a number used as one."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if not math.isfinite(value):
-            raise UsageError(f"field '{name}' must be a string or a number, not {value}")
-        return str(int(value)) if value == int(value) else str(value)
+    value = number_text(value)
     if value is None:
         return None
     if not isinstance(value, str):
@@ -51,11 +52,20 @@ def _name(name: str, value: Any) -> str | None:
 
 
 def _text(name: str, value: Any) -> str | None:
+    """A text; a number is read as it prints, since answers may be years or amounts."""
+    value = number_text(value)
     if value is not None and not isinstance(value, str):
         raise _wrong(name, "a string", value)
     if value and not _encodes(value):
         raise UsageError(f"field '{name}' contains an unpaired surrogate: repair the escape \\ud8xx")
     return value
+
+
+def number_text(value: Any) -> Any:
+    """A number as text, 3.0 as 3; anything else as it is."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or not -1e300 < value < 1e300:
+        return value
+    return str(int(value) if value == int(value) else value)
 
 
 def _encodes(text: str) -> bool:
@@ -67,7 +77,9 @@ def _encodes(text: str) -> bool:
 
 
 def _context(name: str, value: Any) -> str | tuple[str, ...] | None:
-    """One text, or a list of passages: texts, or objects that hold one."""
+    """One text, or a list of passages: texts, objects that hold one, or HotpotQA's titles with their sentences."""
+    if isinstance(value, Mapping) and isinstance(value.get("sentences"), (list, tuple)):
+        value = value["sentences"]
     if not isinstance(value, (list, tuple)):
         if value is not None and not isinstance(value, str):
             raise _wrong(name, "a string or a list of passages", value)
@@ -76,6 +88,9 @@ def _context(name: str, value: Any) -> str | tuple[str, ...] | None:
     for i, item in enumerate(value):
         if isinstance(item, Mapping):
             item = next((item[key] for key in PASSAGE_KEYS if isinstance(item.get(key), str)), item)
+        if isinstance(item, (list, tuple)):  # [title, sentences], or sentences
+            sentences = item[1] if len(item) == 2 and isinstance(item[1], (list, tuple)) else item
+            item = " ".join(s.strip() for s in sentences) if all(isinstance(s, str) for s in sentences) else item
         if not isinstance(item, str):
             raise _wrong(f"{name}[{i}]", f"a string or an object with {' or '.join(PASSAGE_KEYS[:2])}", item)
         passages.append(_text(f"{name}[{i}]", item) or "")
@@ -85,15 +100,18 @@ def _context(name: str, value: Any) -> str | tuple[str, ...] | None:
 def _references(name: str, value: Any) -> tuple[str, ...] | None:
     if value is None:
         return None
-    if isinstance(value, str):
+    if isinstance(value := number_text(value), str):
         value = [value]
     if not isinstance(value, (list, tuple)):
         raise _wrong(name, "a string or a list of strings", value)
-    for i, item in enumerate(value):
-        if not isinstance(item, str):
-            raise _wrong(f"{name}[{i}]", "a string", item)
-        _text(f"{name}[{i}]", item)
-    return tuple(value)
+    return tuple(_reference(f"{name}[{i}]", item) for i, item in enumerate(value))
+
+
+def _reference(name: str, item: Any) -> str:
+    text = _text(name, item)
+    if text is None:
+        raise _wrong(name, "a string", item)
+    return text
 
 
 def _judge(name: str, value: Any) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -11,9 +12,11 @@ from typing import Any
 
 from elench.errors import MissingExtra, UsageError
 from elench.records.documents import parse_document, rows_of
-from elench.records.encoding import invalid, open_text, shown
+from elench.records.encoding import COMPRESSED, encoding_of, invalid, open_bytes, open_text, read_text, shown
 from elench.records.record import Reject
-from elench.records.spreadsheets import NESTED, InputRow, as_text, no_constant, read_csv, read_xlsx
+from elench.records.spreadsheets import NESTED, InputRow, constant, read_csv, read_xlsx
+
+_NOT_SPACE = re.compile(r"\S")
 
 
 def read_jsonl(path: Path) -> Iterator[InputRow]:
@@ -25,12 +28,29 @@ def read_jsonl(path: Path) -> Iterator[InputRow]:
             try:
                 document = parse_document(path)
             except (ValueError, RecursionError, UsageError):
-                pass  # lines after all: each bad one is named
+                if objects := _objects(path):
+                    yield from objects
+                    return
+                # lines after all: each bad one is named
             else:
                 yield from rows_of(document, path)
                 return
         file.seek(0)
         yield from _json_lines(file)
+
+
+def _objects(path: Path) -> list[InputRow]:
+    """Objects one after another over any lines, as jq prints them, numbered from 1; none where the text has others."""
+    decoder, end = json.JSONDecoder(parse_constant=constant), 0
+    found: list[InputRow] = []
+    try:
+        text = read_text(path)
+        while begin := _NOT_SPACE.search(text, end):
+            value, end = decoder.raw_decode(text, begin.start())
+            found.append(_checked(len(found) + 1, value))
+    except (ValueError, RecursionError):
+        return []
+    return found
 
 
 def _json_lines(file: Iterable[str]) -> Iterator[InputRow]:
@@ -42,17 +62,18 @@ def _json_lines(file: Iterable[str]) -> Iterator[InputRow]:
             yield number, Reject(number, reason, shown(text))
             continue
         try:
-            value = json.loads(text, parse_constant=no_constant)
+            value = json.loads(text, parse_constant=constant)
         except (ValueError, RecursionError) as error:
             message = getattr(error, "msg", str(error))
             at_column = f" at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
             hint = "; remove the comma after the object" if text.endswith("},") else ""
             yield number, Reject(number, f"not valid JSON{at_column}: {message}{hint}", text)
             continue
-        if not isinstance(value, dict):
-            yield number, Reject(number, "a line must be one JSON object: {…}", value)
-            continue
-        yield number, value
+        yield _checked(number, value)
+
+
+def _checked(line: int, value: Any) -> InputRow:
+    return line, value if isinstance(value, dict) else Reject(line, "a line must be one JSON object: {…}", value)
 
 
 def _pyarrow() -> Any:
@@ -73,7 +94,7 @@ def read_parquet(path: Path) -> Iterator[InputRow]:
     for batch in file.iter_batches(batch_size=1024):
         for row in batch.to_pylist():
             number += 1
-            yield number, {k: as_text(k, _from_arrow(k, v)) for k, v in row.items() if v is not None}
+            yield number, {k: _from_arrow(k, v) for k, v in row.items() if v is not None}
 
 
 def _from_arrow(name: str, value: Any) -> Any:
@@ -93,6 +114,9 @@ def read_json(path: Path) -> Iterator[InputRow]:
     except ValueError as error:
         if "Extra data" not in str(error):
             raise UsageError(f"{path}: not valid JSON: {error}") from None
+        if objects := _objects(path):
+            yield from objects
+            return
         with open_text(path) as file:
             file.reconfigure(newline="\n")
             yield from _json_lines(file)
@@ -169,7 +193,17 @@ WRITERS: dict[str, Callable[[Iterable[dict[str, Any]], Path], None]] = {
 }
 
 
+def ending_of(path: Path) -> str:
+    """The ending that names a file's format: of `x.csv.gz` it is .csv."""
+    return (Path(path.stem) if path.suffix.lower() in COMPRESSED else path).suffix.lower()
+
+
 def reader_of(path: Path) -> Callable[[Path], Iterator[InputRow]] | None:
-    """The reader for a file's ending; `.gz` may follow the ending of a text format."""
-    ending = Path(path.stem).suffix if path.suffix.lower() == ".gz" else path.suffix
-    return READERS.get(ending.lower())
+    """The reader for a file's ending; a file with another ending may hold JSON."""
+    reader = READERS.get(ending_of(path))
+    if reader is None:
+        with open_bytes(path) as file:
+            head = file.read(1000)
+        if re.match(r"\s*(\[\s*)?\{", head.decode(encoding_of(head), "replace")):
+            return read_jsonl
+    return reader

@@ -112,7 +112,9 @@ def decide(records: Sequence[Record], metrics: Sequence[Need], name: str) -> str
     """
     open_records = [record for record in records if record.judge is None]
     present = {field for record in open_records for field in JUDGES if getattr(record, field) is not None}
-    votes = Counter(filter(None, map(fits, open_records)))
+    pairs = any(record.question and record.answer for record in open_records)
+    voters = [r for r in open_records if r.answer or r.summary or not pairs]  # not those whose answer is missing
+    votes = Counter(filter(None, map(fits, voters)))
     referenced = any(record.references for record in open_records)
     if votes:
         best, count = votes.most_common(1)[0]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from elench.errors import UsageError
-from elench.records.fields import CHECKS
+from elench.records.fields import CHECKS, PASSAGE_KEYS
 
 ABSENT = object()
 TEXT_FIELDS = ("question", "answer", "summary", "references", "context")
@@ -25,6 +25,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "answer", "prediction", "predictions", "predicted_answer", "predicted", "pred", "response", "generated_answer",
         "model_answer", "system_answer", "prediction_text", "model_output", "system_output", "actual_output", "output",
         "completion", "generated_text", "generation", "candidate", "hypothesis", "hyp", "generated", "result", "reply",
+        "outputs", "sampled",
     ),
     "summary": (
         "summary", "generated_summary", "predicted_summary", "system_summary", "model_summary", "candidate_summary",
@@ -32,7 +33,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     ),
     "question": (
         "question", "query", "user_input", "generated_question", "predicted_question", "input", "prompt", "instruction",
-        "user_query", "q",
+        "user_query", "q", "inputs", "problem",
     ),
     "context": (
         "context", "contexts", "passage", "passages", "retrieved_contexts", "retrieval_context", "document",
@@ -40,10 +41,13 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "doc", "src", "body", "story", "dialogue",
     ),
     "id": ("id", "_id", "uid", "qid", "question_id", "example_id", "doc_id", "sample_id", "query_id", "index"),
-    "system": ("system", "model", "model_name", "system_name", "method", "run"),
+    "system": ("system", "model", "model_name", "system_name", "method", "run", "generator", "app_id"),
     "group": ("group", "group_id", "title", "document_id", "passage_id", "context_id"),
 }  # fmt: skip
 """Column names in use for each field, likeliest first; only a suggestion is made from them."""
+
+KNOWN_COLUMNS = {alias for name, aliases in ALIASES.items() if name not in ("id", "group") for alias in aliases}
+"""Names that show that an object or a row is about records."""
 
 
 def parse_map(text: str | None) -> dict[str, str]:
@@ -81,7 +85,9 @@ def value_at(row: Mapping[str, Any], column: str) -> Any:
     for step in column.split("."):
         if isinstance(value, Mapping) and step in value:
             value = value[step]
-        elif isinstance(value, (list, tuple)) and step.lstrip("-").isdigit() and int(step) < len(value):
+        elif isinstance(value, (list, tuple)) and re.fullmatch(r"-?\d{1,9}", step):
+            if not -len(value) <= int(step) < len(value):
+                return ABSENT
             value = value[int(step)]
         elif isinstance(value, (list, tuple)) and value and all(isinstance(v, Mapping) and step in v for v in value):
             value = [v[step] for v in value]
@@ -103,9 +109,55 @@ def translate(row: Mapping[str, Any], mapping: Mapping[str, str]) -> dict[str, A
     return out
 
 
-def suggest(columns: Sequence[str], wanted: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
-    """For each wanted field the likeliest column, by the names in use elsewhere, then by spelling."""
-    free = {normalised(c): c for c in reversed(columns) if c not in set(taken) and len(c) <= 60}
+def named_columns(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The columns that hold something, and the parts of the objects in them, each with the name it is known by:
+    {"Gold Answer": "gold_answer", "inputs.question": "question", "messages.-1.content": "answer"}."""
+    found: dict[str, str] = {}
+    for row in rows:
+        for column, value in row.items():
+            found.update(_parts(str(column), value))
+    return found
+
+
+def _parts(path: str, value: Any, depth: int = 3) -> Iterable[tuple[str, str]]:
+    if value in (None, "", [], {}):
+        return
+    if isinstance(value, Mapping) and depth > 0:
+        for name, inner in value.items():
+            yield from _parts(f"{path}.{name}", inner, depth - 1)
+    elif isinstance(value, list) and all(speakers := [_speaker(turn) for turn in value]):
+        last = {speaker: place - len(value) for place, speaker in enumerate(speakers)}
+        yield from ((f"{path}.{place}.content", speaker) for speaker, place in last.items())
+    elif isinstance(value, list) and isinstance(value[0], Mapping) and not set(PASSAGE_KEYS) & set(value[0]):
+        yield from _parts(path, value[0], depth - 1)
+    else:
+        yield path, _known_name(path)
+
+
+_SPEAKERS = {"assistant": "answer", "ai": "answer", "user": "question", "human": "question", "system": "system_prompt"}
+
+
+def _speaker(turn: Any) -> str:
+    """What a turn of a conversation is: question or answer; nothing for what is not a turn."""
+    spoken = isinstance(turn, Mapping) and isinstance(turn.get("content"), str)
+    return _SPEAKERS.get(str(turn.get("role", turn.get("type"))), "") if spoken else ""
+
+
+def _known_name(path: str) -> str:
+    """`inputs.question` is known as question, `output.value` as output, `reference_outputs.x` as reference."""
+    parts = [normalised(part) for part in path.split(".")]
+    if len(parts) > 1 and parts[-1] in ("label", "type", "name", "id", "title", "score"):
+        return path
+    if len(parts) > 1 and any(re.match(r"reference|expected|gold|ground_truth|target|assert", part) for part in parts):
+        return "reference"
+    while len(parts) > 1 and parts[-1] in ("value", "content", "text", "raw"):
+        parts.pop()
+    return parts[-1]
+
+
+def suggest(columns: Mapping[str, str], wanted: Iterable[str]) -> dict[str, str]:
+    """For each wanted field the likeliest of the `named_columns`, by the names in use elsewhere, then by spelling."""
+    free = {name: column for column, name in reversed(list(columns.items())) if len(column) <= 60}
     found: dict[str, str] = {}
     wanted = list(wanted)
     for name in sorted(wanted, key=lambda n: list(ALIASES).index(n) if n in ALIASES else len(ALIASES)):
@@ -119,6 +171,13 @@ def suggest(columns: Sequence[str], wanted: Iterable[str], taken: Iterable[str] 
     return {name: found[name] for name in wanted if name in found}
 
 
+def system_hint(row: Any) -> str:
+    """What to type where a row has a column that may name the system, for messages about one id read twice."""
+    names = {normalised(str(name)): name for name in row} if isinstance(row, Mapping) else {}
+    column = next((names[name] for name in ALIASES["system"][1:] if name in names), None)
+    return f"; if {column!r} names the system: {as_option({'system': column})}" if column else ""
+
+
 _OUTPUT = re.compile(
     r"(prediction|predicted|pred|response|generated|completion)s?"
     r"|(predicted|model|system|generated)_(answer|summary|question|text|output)|prediction_text"
@@ -126,7 +185,7 @@ _OUTPUT = re.compile(
 """Names of columns that hold what a system wrote."""
 
 
-def predicted_beside(columns: Sequence[str], fields: Iterable[str]) -> dict[str, str]:
+def predicted_beside(columns: Iterable[str], fields: Iterable[str]) -> dict[str, str]:
     """What to map where a file has `answer` and `prediction`: the prediction is judged, the answer is its reference."""
     known = set(fields)
     gold = next((name for name in ("answer", "summary") if name in known), None)

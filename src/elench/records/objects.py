@@ -9,10 +9,10 @@ from typing import Any
 
 from elench.errors import UsageError
 from elench.records.judging import SAMPLE, Need, decide
-from elench.records.mapping import translate
+from elench.records.mapping import system_hint, translate
 from elench.records.record import Record, Reject
 from elench.records.schemas import Recognised, recognise
-from elench.records.spreadsheets import NESTED, as_text
+from elench.records.spreadsheets import NESTED
 
 
 def as_rows(
@@ -35,7 +35,8 @@ def as_rows(
             continue
         key = (record.id, record.system)
         if key in seen:
-            rows.append(Reject(i, f"duplicate id {record.id!r}: already record {seen[key]}", row))
+            hint = "" if record.system else system_hint(row)
+            rows.append(Reject(i, f"duplicate id {record.id!r}: already record {seen[key]}{hint}", row))
         else:
             seen[key] = i
             rows.append(record)
@@ -112,7 +113,7 @@ def _present(row: Mapping[str, Any]) -> dict[str, Any]:
         if dot and outer in NESTED:
             found.setdefault(outer, {})[inner] = value
         else:
-            found[str(name)] = as_text(name, value)
+            found[str(name)] = value
     return found
 
 

@@ -45,12 +45,17 @@ class Recognised:
 
     def rename(self, row: Mapping[str, Any], asked: Mapping[str, str]) -> dict[str, Any]:
         """The row under the names of a record's fields; what was asked for (--map) counts more."""
-        given = self._adapted(row, asked) if self.adapt else translate(row, {**self.mapping, **asked})
+        given = self._adapted(row, asked) if self.adapt else translate(row, self.with_asked(asked))
         given = with_lists(given)
         context = given.get("context")
         if self.separator and isinstance(context, str) and "context" not in asked and self.separator in context:
             given["context"] = context.split(self.separator)
         return given
+
+    def with_asked(self, asked: Mapping[str, str]) -> dict[str, str]:
+        """The mapping with what was asked for; a column that was asked for elsewhere is not used twice."""
+        taken = set(asked.values())
+        return {**{name: column for name, column in self.mapping.items() if column not in taken}, **asked}
 
     def _adapted(self, row: Mapping[str, Any], asked: Mapping[str, str]) -> dict[str, Any]:
         """The row as the schema reads it, with the columns asked for; a mapped answer is a prediction."""

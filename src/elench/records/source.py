@@ -18,12 +18,30 @@ from elench.records import formats
 from elench.records.encoding import decompressing
 from elench.records.fields import JUDGES
 from elench.records.judging import SAMPLE, Need, choices_of, decide
-from elench.records.mapping import ABSENT, TEXT_FIELDS, as_option, predicted_beside, suggest, translate, value_at
+from elench.records.mapping import (
+    ABSENT,
+    TEXT_FIELDS,
+    as_option,
+    named_columns,
+    predicted_beside,
+    suggest,
+    system_hint,
+    translate,
+    value_at,
+)
 from elench.records.record import Record, Reject
 from elench.records.schemas import KEPT, Recognised, recognise
 from elench.records.spreadsheets import InputRow, with_lists
 
 TABLES = (".csv", ".tsv", ".xlsx")
+_ADVICE = {
+    ".txt": "for plain text: --text {} --references FILE",
+    ".xls": "save it as .xlsx or .csv",
+    ".zst": "decompress it: zstd -dc {} | elench score - …",
+    ".zip": "decompress it: unzip -p {} | elench score - …",
+    **dict.fromkeys((".arrow", ".feather", ".pkl", ".pickle", ".yaml", ".yml"), "save it as .parquet, .jsonl or .csv"),
+}
+"""What to do with kinds of files that are often tried."""
 SNIFFED = 50
 """So many rows show which columns a file has."""
 
@@ -62,13 +80,12 @@ class Source:
 
     def rows(self) -> Iterator[InputRow]:
         """The rows of the file as they are written in it."""
-        reader = formats.reader_of(self.path)
-        if reader is None:
-            kinds = ", ".join(formats.READERS)
-            hint = f"; for plain text: --text {self.name} --references FILE" if self.path.suffix == ".txt" else ""
-            raise UsageError(f"{self.name}: unknown kind of file; use one of {kinds}{hint}")
         try:
             with decompressing(self.name):
+                reader = formats.reader_of(self.path)
+                if reader is None:
+                    hint = _ADVICE.get(self.path.suffix.lower(), f"use one of {', '.join(formats.READERS)}")
+                    raise UsageError(f"{self.name}: unknown kind of file; {hint.format(self.name)}")
                 yield from reader(self.path)
         except UsageError as error:  # standard input and joined files are read from a temporary one
             raise UsageError(str(error).replace(str(self.path), self.name)) from None
@@ -89,7 +106,8 @@ class Source:
                 key = hash((item.id, item.system))
                 if key in seen:
                     also = f" of system {item.system!r}" if item.system else ""
-                    item = Reject(line, f"duplicate id {item.id!r}{also}: already on line {seen[key]}", row)
+                    hint = "" if item.system else system_hint(row)
+                    item = Reject(line, f"duplicate id {item.id!r}{also}: already on line {seen[key]}{hint}", row)
                 else:
                     seen[key] = line
             yield item
@@ -103,7 +121,7 @@ class Source:
                 given = self.recognised.rename(row, self.mapping)
             elif self.mapping:
                 given = translate(row, self.mapping)
-            if self.path.suffix.lower() in TABLES:
+            if formats.ending_of(self.path) in TABLES:
                 given = with_lists(given)
             record = Record.from_object(given, line, default_id=str(line), assumed=self.assumed)
         except UsageError as error:
@@ -114,13 +132,13 @@ class Source:
 
     @cached_property
     def _mapping(self) -> dict[str, str]:
-        return {**(self.recognised.mapping if self.recognised else {}), **self.mapping}
+        return self.recognised.with_asked(self.mapping) if self.recognised else dict(self.mapping)
 
     def _in_their_words(self, message: str) -> str:
         """Name the column of the file beside the field it became."""
         for name, column in self._mapping.items():
             if message.startswith((f"field '{name}'", f"field '{name}[")):
-                return f"{message} (column '{column}')"
+                return f"{message.replace(f'={name}', f'={column}')} (column '{column}')"
         return message
 
     def kinds(self) -> list[str]:
@@ -139,10 +157,11 @@ class Source:
         if self.judge:
             return self
         assumed = decide(records, metrics, self.name) or self.assumed
-        if assumed and metrics and not any(_has(record, assumed) for record in records):
+        judged = {record.judge or assumed for record in records}
+        if metrics and "answer" in judged and not any(_has(record, "answer") for record in records):
             lacking = {m.missing(replace(r, assumed=r.judge or assumed)) for m in metrics for r in records}
-            if lacking == {assumed}:
-                raise UsageError(f"{self.name}: the references are of answers; {self.missing([assumed], metrics)}")
+            if lacking == {"answer"}:
+                raise UsageError(f"{self.name}: the references are of answers; {self.missing(['answer'], metrics)}")
         return replace(self, assumed=assumed)
 
     def _require_fields(self, records: Sequence[Record], metrics: Sequence[Need]) -> None:
@@ -161,11 +180,12 @@ class Source:
             lacking.update(dict.fromkeys(needed))
         raise UsageError(f"{self.name}: {self.missing(list(lacking), metrics)}")
 
-    def _unused(self) -> tuple[list[str], list[str]]:
-        """Columns that are no field of a record, and text fields without a column."""
+    def _unused(self) -> tuple[dict[str, str], list[str]]:
+        """Columns that are no field of a record, with the names they are known by; text fields without a column."""
         used = set(self._mapping.values()) | {n for n in self.columns if n in TEXT_FIELDS}
         free = [n for n in TEXT_FIELDS if n not in self.columns and n not in self._mapping]
-        return [c for c in self.columns if c not in used], free
+        columns = named_columns(sniffed(self.head))
+        return {c: name for c, name in columns.items() if not {c, c.partition(".")[0]} & used}, free
 
     def guess(self) -> dict[str, str]:
         """Field → column for the columns that look like a field under another name; nothing for a known schema."""
@@ -189,12 +209,16 @@ class Source:
         unused, free = self._unused()
         gold = self.recognised is not None and self.recognised.gold
         if gold:  # gold answers become references as soon as there is an answer to judge
-            unused, free, lacking = [c for c in unused if c not in KEPT], ["answer"], ["answer"]
+            unused = {c: name for c, name in unused.items() if c.partition(".")[0] not in KEPT}
+            free = lacking = ["answer"]
         guess = self._with_beside(suggest(unused, free if set(lacking) & set(free) else lacking))
         if "text" in self.origin:
             hint = f"add {' and '.join(f'--{name} FILE' for name in lacking)}"
         elif set(guess) & set(lacking):
             hint = f"try {as_option({**self.mapping, **guess})}"
+            judged = {"answer"} if "summary" in guess else set()
+            if unlike := [repr(name) for name in lacking if name not in {*guess, *judged}]:
+                hint += f"; no column looks like {' or '.join(unlike)}"
         elif gold:
             hint = "it holds gold answers: add a system's with --predictions FILE, or name their column, --map answer=…"
         else:

@@ -7,12 +7,14 @@ import csv
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from elench.errors import MissingExtra, UsageError
 from elench.records.encoding import invalid, open_text, shown
-from elench.records.fields import TEXTS
+from elench.records.fields import number_text
+from elench.records.mapping import KNOWN_COLUMNS, normalised
 from elench.records.record import Reject
 
 InputRow = tuple[int, "dict[str, Any] | Reject"]
@@ -21,12 +23,14 @@ NESTED = ("human", "peers", "ratings")
 LISTS = ("references", "context")
 """Fields that a cell may hold as a JSON list."""
 _LIST = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
-_DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
+_DECIMAL_COMMA = {";": re.compile(r"-?\d+,\d+"), "\t": re.compile(r"-?\d+,(?!\d{3}$)\d+")}
+"""Numbers as Excel writes them in half of the world; between tabs 1,234 may be a thousand, so it is refused."""
 
 
-def no_constant(name: str) -> float:
-    """For json.loads: NaN and Infinity are not JSON."""
-    raise ValueError(f"{name} is not a JSON number; leave the field out if it is missing")
+def constant(name: str) -> None:
+    """For json.loads: NaN, which Python and pandas write for a missing value, is null; Infinity is refused."""
+    if name != "NaN":
+        raise ValueError(f"{name} is not a JSON number; leave the field out if it is missing")
 
 
 def read_csv(path: Path) -> Iterator[InputRow]:
@@ -80,7 +84,7 @@ def _row(header: list[str], cells: list[str], line: int, delimiter: str) -> dict
         if invalid(cell):
             return Reject(line, f"field '{name}' is not valid UTF-8: save the file as UTF-8", raw)
         try:
-            set_cell(row, name, cell, delimiter == ";")
+            set_cell(row, name, cell, _DECIMAL_COMMA.get(delimiter))
         except (ValueError, RecursionError):
             return Reject(line, f"field '{name}' must be a number or JSON, not {cell[:40]!r}", raw)
     return row
@@ -98,13 +102,6 @@ def printed_list(text: str) -> list[Any] | None:
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             return None
     return value if isinstance(value, list) else None
-
-
-def as_text(name: object, value: Any) -> Any:
-    """A number in a table's text column as text: columns of years or amounts are typed as numbers."""
-    if name not in (*TEXTS, "references") or isinstance(value, bool) or not hasattr(value, "__float__"):
-        return value
-    return _cell_text(value)
 
 
 def with_lists(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,24 +129,44 @@ def _with_commas(text: str) -> str:
     return "".join(parts)
 
 
-def set_cell(row: dict[str, Any], name: str, cell: str, decimal_comma: bool = False) -> None:
+def set_cell(row: dict[str, Any], name: str, cell: str, decimal_comma: re.Pattern[str] | None = None) -> None:
     """Put a cell into its field: nested objects are JSON, `human.fluency` is a number inside `human`."""
     outer, dot, inner = name.partition(".")
     if name in NESTED:
-        row[name] = json.loads(cell, parse_constant=no_constant)
+        row[name] = json.loads(cell, parse_constant=constant)
     elif dot and outer in NESTED:
-        if decimal_comma and _DECIMAL_COMMA.fullmatch(cell.strip()):
+        if decimal_comma and decimal_comma.fullmatch(cell.strip()):
             cell = cell.replace(",", ".")
         inside = row.setdefault(outer, {})
         if not isinstance(inside, dict):
             raise ValueError(f"columns '{outer}' and '{name}' exclude each other")
-        inside[inner] = json.loads(cell, parse_constant=no_constant)
+        inside[inner] = json.loads(cell, parse_constant=constant)
     else:
         row[name] = cell
 
 
 def read_xlsx(path: Path) -> Iterator[InputRow]:
-    """The first sheet of a workbook; its first row names the fields."""
+    """The sheet of a workbook that holds the records; a row above the first record names the fields."""
+    with _open_book(path) as book:
+        sheet, start = _table_in(book)
+        rows = enumerate(sheet.iter_rows(min_row=start, values_only=True), start)
+        header = [_cell_text(name).strip() for name in next(rows, (0, ()))[1]]
+        _check_header(header, path)
+        for line, cells in rows:
+            if any(cell is not None for cell in cells):
+                yield line, _row(header, [_cell_text(cell) for cell in cells], line, ";")
+
+
+def sheet_note(path: Path) -> str:
+    """Which sheet of a workbook is read, where it has several."""
+    with _open_book(path) as book:
+        read = _table_in(book)[0].title
+        others = [repr(sheet.title) for sheet in book.worksheets if sheet.title != read]
+    return f"reading sheet {read!r}, not {', '.join(others)}" if others else ""
+
+
+@contextmanager
+def _open_book(path: Path) -> Iterator[Any]:
     try:
         import openpyxl
     except ImportError:
@@ -161,19 +178,28 @@ def read_xlsx(path: Path) -> Iterator[InputRow]:
             f"{path}: not an .xlsx workbook: {str(error).splitlines()[0] if str(error) else error!r}"
         ) from None
     try:
-        rows = book.worksheets[0].iter_rows(values_only=True)
-        header = ["" if name is None else str(name).strip() for name in next(rows, ())]
-        _check_header(header, path)
-        for line, cells in enumerate(rows, 2):
-            if any(cell is not None for cell in cells):
-                yield line, _row(header, [_cell_text(cell) for cell in cells], line, ",")
+        yield book
     finally:
         book.close()
 
 
+def _table_in(book: Any) -> tuple[Any, int]:
+    """The first sheet with a header row and the row's number: one that names a known field, else one of two cells.
+
+    A title may stand above the header, and a sheet of remarks before the records.
+    """
+    found: list[tuple[Any, int]] = []
+    for sheet in book.worksheets:
+        for line, cells in enumerate(sheet.iter_rows(max_row=20, values_only=True), 1):
+            filled = [normalised(cell) if isinstance(cell, str) else "" for cell in cells if cell is not None]
+            if len(filled) > 1 and KNOWN_COLUMNS & set(filled):
+                return sheet, line
+            if len(filled) > 1:
+                found.append((sheet, line))
+    if not book.worksheets:
+        raise UsageError("the workbook has no sheet with cells")
+    return found[0] if found else (book.worksheets[0], 1)
+
+
 def _cell_text(cell: Any) -> str:
-    if cell is None:
-        return ""
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return str(cell)
+    return "" if cell is None else str(number_text(cell))
