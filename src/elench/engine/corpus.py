@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, Any, Generic, TypeVar
+from typing import IO, Generic, TypeVar
 
 from elench.engine.drive import Driver
 from elench.engine.windows import windows
@@ -20,7 +20,7 @@ IN_MEMORY = 50_000
 
 def first_pass(
     rows: Iterable[Record | Reject], metrics: Sequence[Metric], driver: Driver
-) -> tuple[Iterable[Record | Reject], dict[str, Any]]:
+) -> tuple[Iterable[Record | Reject], dict[str, object]]:
     """The rows again, for the second pass, and the prepared state of each metric that needs one.
 
     Without such a metric nothing is read, and the rows stream. A state is prepared once, here; worker processes get it.

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from elench.engine.baselines import find_baseline
 from elench.errors import UsageError
 from elench.requests import Baseline, Failure, Request
 
 if TYPE_CHECKING:
-    from elench.models.base import Model, ModelSet
+    from elench.models.base import AnyModel, ModelSet
     from elench.models.cache import AnswerCache
 
-Step = Coroutine[tuple[Request[Any], ...], list[Any], Any]
+T = TypeVar("T")
+Asked = tuple[Request[object], ...]
+Step = Coroutine[Asked, list[Any], T]
+"""A coroutine that hands out requests, takes their answers, each of its own type, and ends in a T."""
+Answers = dict[Request[object], object]
+"""What each request was answered with; a Failure where it could not be."""
 
 
 @dataclass
@@ -26,7 +31,7 @@ class Driver:
     asked: dict[str, int] = field(default_factory=dict)
     """How many requests each role answered anew; what the cache knew is not counted."""
 
-    def run(self, coroutines: Sequence[Step], on_step: Callable[[], None] = lambda: None) -> list[Any]:
+    def run(self, coroutines: Sequence[Step[T]], on_step: Callable[[], None] = lambda: None) -> list[T | Failure]:
         """The result of each coroutine, or the Failure that ended it; usage errors stop the run.
 
         `on_step` is called before each batch that a model answers and after each finished coroutine.
@@ -37,12 +42,12 @@ class Driver:
             for coroutine in coroutines:  # after Ctrl-C: those that were not begun would warn
                 coroutine.close()
 
-    def _run(self, coroutines: Sequence[Step], on_step: Callable[[], None]) -> list[Any]:
-        results: list[Any] = [None] * len(coroutines)
-        waiting: dict[int, tuple[Request[Any], ...]] = {}
-        known: dict[Request[Any], Any] = {}
+    def _run(self, coroutines: Sequence[Step[T]], on_step: Callable[[], None]) -> list[T | Failure]:
+        results: dict[int, T | Failure] = {}
+        waiting: dict[int, Asked] = {}
+        known: Answers = {}
 
-        def step(i: int, resume: Callable[[], tuple[Request[Any], ...]]) -> None:
+        def step(i: int, resume: Callable[[], Asked]) -> None:
             try:
                 waiting[i] = resume()
                 return
@@ -65,12 +70,12 @@ class Driver:
                 # mypy cannot infer a lambda with defaults
                 step(i, lambda c=coroutines[i], a=answers: c.send(a))  # type: ignore[misc]
             known = {request: answer for request, answer in known.items() if request.cached}
-        return results
+        return [results[i] for i in range(len(coroutines))]
 
-    def answer(self, requests: Sequence[Request[Any]], on_step: Callable[[], None] = lambda: None) -> list[Any]:
+    def answer(self, requests: Sequence[Request[object]], on_step: Callable[[], None] = lambda: None) -> list[object]:
         """Answers (or Failures) to distinct requests, in their order."""
-        answers: dict[Request[Any], Any] = {}
-        by_role: dict[str, list[Request[Any]]] = {}
+        answers: Answers = {}
+        by_role: dict[str, list[Request[object]]] = {}
         for request in requests:
             if isinstance(request, Baseline):
                 answers[request] = find_baseline(request, self.models)
@@ -86,7 +91,11 @@ class Driver:
         return [answers[request] for request in requests]
 
     def _ask(
-        self, role: str, requests: list[Request[Any]], answers: dict[Request[Any], Any], on_step: Callable[[], None]
+        self,
+        role: str,
+        requests: list[Request[object]],
+        answers: Answers,
+        on_step: Callable[[], None],
     ) -> None:
         self.asked[role] = self.asked.get(role, 0) + len(requests)
         if not requests:
@@ -103,7 +112,7 @@ class Driver:
                 )
 
 
-def _answer(model: Model, batch: list[Request[Any]]) -> Sequence[Any]:
+def _answer(model: AnyModel, batch: list[Request[object]]) -> Sequence[object]:
     """A batch that fails is asked again one by one, so that one bad text costs only its own record."""
     try:
         return model.answer(batch)

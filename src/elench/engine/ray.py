@@ -117,7 +117,7 @@ def connect(address: str | None, workers: int) -> bool:
 
 
 def score_on_ray(
-    session: Session, groups: Iterable[list[Record]], metrics: Sequence[Metric], states: Mapping[str, Any]
+    session: Session, groups: Iterable[list[Record]], metrics: Sequence[Metric], states: Mapping[str, object]
 ) -> Iterator[list[Outcome]]:
     """Outcomes of each window, in input order, from as many actors as the session has workers."""
     started = connect(session.address, session.workers)

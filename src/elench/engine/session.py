@@ -4,21 +4,22 @@ records to a session and do something with the outcomes."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from elench.engine.baselines import find_baseline
 from elench.engine.corpus import first_pass
-from elench.engine.drive import Driver
+from elench.engine.drive import Driver, Step
 from elench.engine.windows import score_window, windows
 from elench.errors import UsageError
 from elench.metrics.base import Metric
 from elench.models.base import ModelSet
 from elench.records.judging import choices_of
 from elench.records.record import Record, Reject
+from elench.requests import Failure
 from elench.runs import Outcome
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 RecordOrReject = Record | Reject
 Item = TypeVar("Item")
+T = TypeVar("T")
 
 
 @dataclass
@@ -87,7 +89,7 @@ class Session:
         groups: Iterable[list[Record]],
         metrics: Sequence[Metric],
         driver: Driver,
-        states: dict[str, Any],
+        states: Mapping[str, object],
         on_step: Callable[[], None],
     ) -> Iterator[list[Outcome]]:
         if self.engine == "ray":
@@ -103,8 +105,8 @@ class Session:
                 yield score_window(group, metrics, driver, states, on_step)
 
     def map(
-        self, items: Iterable[Item], work: Callable[[Item], Sequence[Coroutine[Any, Any, Any]]]
-    ) -> Iterator[tuple[Item, list[Any]]]:
+        self, items: Iterable[Item], work: Callable[[Item], Sequence[Step[T]]]
+    ) -> Iterator[tuple[Item, list[T | Failure]]]:
         """Other work that asks models: each item with the results (or Failures) of its coroutines, in order."""
         driver = self.driver()
         for window in windows(items):

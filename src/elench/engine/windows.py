@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from elench.engine.drive import Driver
 from elench.errors import Unscored
-from elench.metrics.base import CorpusMetric, Metric
+from elench.metrics.base import CorpusMetric, Metric, Score
 from elench.metrics.notes import with_notes
 from elench.records.record import Record
 from elench.requests import Failure
@@ -39,7 +39,7 @@ def windows(items: Iterable[Item]) -> Iterator[list[Item]]:
         yield window
 
 
-def _texts(item: Any) -> Sequence[str | None]:
+def _texts(item: object) -> Sequence[str | None]:
     if isinstance(item, Record):
         return (item.context, item.question, item.answer, item.summary, *item.references)
     return (item,) if isinstance(item, str) else ()
@@ -49,7 +49,7 @@ def score_window(
     records: Sequence[Record],
     metrics: Sequence[Metric],
     driver: Driver,
-    states: Mapping[str, Any],
+    states: Mapping[str, object],
     on_step: Callable[[], None] = lambda: None,
 ) -> list[Outcome]:
     """Every metric on every record of a window; an error in one record leaves that record unscored, with the reason.
@@ -71,7 +71,7 @@ def score_window(
     ]
 
 
-def _outcome(record: Record, results: Mapping[str, tuple[Metric, Any]]) -> Outcome:
+def _outcome(record: Record, results: Mapping[str, tuple[Metric, Score | Failure]]) -> Outcome:
     scores, unscored = {}, {}
     for spec, (metric, result) in results.items():
         if isinstance(result, Failure):

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from elench.engine.windows import score_window
 from elench.errors import ElenchError
@@ -27,7 +27,7 @@ _worker: Worker | None = None
 class Worker:
     """One copy of the models, scoring window after window; used in worker processes and in Ray actors."""
 
-    def __init__(self, session: Session, metrics: Sequence[Metric], states: Mapping[str, Any]) -> None:
+    def __init__(self, session: Session, metrics: Sequence[Metric], states: Mapping[str, object]) -> None:
         self.metrics, self.states, self.explain = metrics, states, session.explain
         self.driver = session.driver(metrics)
 
@@ -49,7 +49,7 @@ def with_records(outcomes: Sequence[Outcome], records: Sequence[Record]) -> list
     return [replace(outcome, record=record) for outcome, record in zip(outcomes, records, strict=True)]
 
 
-def _start(session: Session, metrics: Sequence[Metric], states: Mapping[str, Any]) -> None:
+def _start(session: Session, metrics: Sequence[Metric], states: Mapping[str, object]) -> None:
     global _worker
     _worker = Worker(session, metrics, states)
 
@@ -74,7 +74,7 @@ def for_workers(session: Session) -> Session:
 
 
 def score_in_processes(
-    session: Session, groups: Iterable[list[Record]], metrics: Sequence[Metric], states: Mapping[str, Any]
+    session: Session, groups: Iterable[list[Record]], metrics: Sequence[Metric], states: Mapping[str, object]
 ) -> Iterator[list[Outcome]]:
     """Outcomes of each window, in order; at most two windows per worker are in flight."""
     threads = str(threads_for(session.workers))

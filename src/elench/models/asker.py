@@ -21,6 +21,7 @@ from elench.models.checkpoints import checkpoint_identity, find, need
 from elench.models.shipped import WEIGHTS, load_shipped, shipped_identity
 from elench.models.tokens import Tokens
 from elench.models.transformer import Loaded, load_transformer
+from elench.requests import Ask
 from elench.text.passages import passage_of, passages
 
 TRAINED = "trained"
@@ -53,7 +54,7 @@ class Writer(Protocol):
     ) -> list[list[list[list[int]]]]: ...
 
 
-class PassageAsker(Model):
+class PassageAsker(Model[Ask, tuple[str, ...]]):
     """Asks about the passage around the answer, which all answers in it share."""
 
     role: ClassVar[str] = "asker"
@@ -66,14 +67,14 @@ class PassageAsker(Model):
         self.writer, self.tokens = writer, tokens
         self._passages = lru_cache(maxsize=4096)(passages)
 
-    def passage(self, request: Any) -> str:
+    def passage(self, request: Ask) -> str:
         """The part of the text that is read: whole sentences, about 120 words."""
         return passage_of(request.text, request.start, self._passages(request.text))
 
-    def lengths(self, requests: Sequence[Any]) -> list[int]:
+    def lengths(self, requests: Sequence[Ask]) -> list[int]:
         return [len(self.passage(r)) // 4 + LIMIT for r in requests]
 
-    def batches(self, requests: Sequence[Any]) -> list[list[int]]:
+    def batches(self, requests: Sequence[Ask]) -> list[list[int]]:
         """Answers of one passage together, up to this many rows and passages at a time."""
         found: dict[tuple[str, int], list[int]] = defaultdict(list)
         for i, request in enumerate(requests):
@@ -91,7 +92,7 @@ class PassageAsker(Model):
                 room, texts = room - len(part), texts - 1
         return groups
 
-    def answer(self, batch: Sequence[Any]) -> list[tuple[str, ...]]:
+    def answer(self, batch: Sequence[Ask]) -> list[tuple[str, ...]]:
         found: dict[tuple[int, str], list[int]] = defaultdict(list)
         for i, request in enumerate(batch):
             found[request.beams, self.passage(request)].append(i)
@@ -112,7 +113,7 @@ class PassageAsker(Model):
         return answers
 
 
-class TextAsker(Model):
+class TextAsker(Model[Ask, tuple[str, ...]]):
     """Text-to-text askers such as QuestEval's T5: "sv1 </s> ANSWER </s> TEXT", at most 20 new tokens."""
 
     role: ClassVar[str] = "asker"
@@ -123,16 +124,16 @@ class TextAsker(Model):
     def __init__(self, loaded: Loaded) -> None:
         self.model, self.tokenizer = loaded.model, loaded.tokenizer
 
-    def lengths(self, requests: Sequence[Any]) -> list[int]:
+    def lengths(self, requests: Sequence[Ask]) -> list[int]:
         return [min(len(r.text) // 4 + 16, self.window) * r.beams for r in requests]
 
-    def source(self, request: Any) -> str:
+    def source(self, request: Ask) -> str:
         """What the model reads."""
         whole = request.whole or len(request.text.split()) <= self.words
         text = request.text if whole else passage_of(request.text, request.start, passages(request.text, self.words))
         return f"sv1 </s> {request.answer} </s> {text}"
 
-    def answer(self, batch: Sequence[Any]) -> list[tuple[str, ...]]:
+    def answer(self, batch: Sequence[Ask]) -> list[tuple[str, ...]]:
         import torch
 
         answers: list[tuple[str, ...]] = [()] * len(batch)
@@ -182,7 +183,7 @@ def resolve(choice: ModelChoice) -> Identity:
     return checkpoint_identity(choice, "text", found)
 
 
-def load(identity: Identity) -> Model:
+def load(identity: Identity) -> Model[Ask, tuple[str, ...]]:
     if identity.kind == "cloze":
         return cloze_asker.ClozeAsker()
     if identity.kind == "text":

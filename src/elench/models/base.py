@@ -25,12 +25,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from types import ModuleType
+from typing import Any, ClassVar, Generic, TypeVar
 
 from elench.errors import ElenchError, UsageError
 from elench.models.catalog import family_entry, is_gguf, is_url
 from elench.models.packing import pack
 from elench.requests import Request
+
+R = TypeVar("R", bound=Request[object])
+A = TypeVar("A")
 
 ROLES = (
     "encoder", "causal", "masked", "seq2seq", "reader", "asker", "keyphrases", "classes", "weights", "support",
@@ -90,7 +94,7 @@ class Identity:
         return f"{self.role}={self.name}@{self.sha256[:12]}/{self.runtime}/{self.dtype}"
 
 
-class Model(ABC):
+class Model(ABC, Generic[R, A]):
     """Answers requests of one role, a batch at a time. No answer may depend on what else is in the batch."""
 
     role: ClassVar[str]
@@ -102,19 +106,32 @@ class Model(ABC):
     """Tokens (padding included) that a batch may hold."""
 
     @abstractmethod
-    def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
+    def lengths(self, requests: Sequence[R]) -> list[int]:
         """Tokens of each request, or a cheap estimate: what batches are sorted and packed by."""
 
     @abstractmethod
-    def answer(self, batch: Sequence[Request[Any]]) -> Sequence[Any]:
+    def answer(self, batch: Sequence[R]) -> Sequence[A]:
         """The answers, in the order of the batch."""
 
-    def batches(self, requests: Sequence[Request[Any]]) -> list[list[int]]:
+    def batches(self, requests: Sequence[R]) -> list[list[int]]:
         """How to group the open requests: sorted by length, packed by the token budget, unless a model overrides it."""
         return pack(self.lengths(requests), self.budget)
 
+    def answer_all(self, requests: Sequence[R]) -> list[A]:
+        """Answers to any number of requests, in their order: each asked once, in batches."""
+        distinct = list(dict.fromkeys(requests))
+        found: dict[R, A] = {}
+        for group in self.batches(distinct):
+            batch = [distinct[i] for i in group]
+            found.update(zip(batch, self.answer(batch), strict=True))
+        return [found[request] for request in requests]
 
-def _module(role: str) -> Any:
+
+AnyModel = Model[Any, Any]
+"""A model known only by its role: what it answers is in the types of the requests."""
+
+
+def _module(role: str) -> ModuleType:
     return import_module(f"elench.models.{MODULES.get(role, role)}")
 
 
@@ -144,16 +161,16 @@ def resolve(choice: ModelChoice) -> Identity:
     return found
 
 
-def load(identity: Identity) -> Model:
+def load(identity: Identity) -> AnyModel:
     """Read a model; UsageError if a folder or hub model cannot serve as its role."""
     with _named(identity.role, identity.asked):
         module = import_module(SEVERAL[identity.kind]) if identity.kind in SEVERAL else _module(identity.role)
-        model: Model = module.load(identity)
+        model: AnyModel = module.load(identity)
     model.identity, model.name, model.sha256 = identity, identity.name, identity.sha256
     return model
 
 
-def load_model(choice: ModelChoice) -> Model:
+def load_model(choice: ModelChoice) -> AnyModel:
     """The model a choice names, found and read."""
     return load(resolve(choice))
 
@@ -167,7 +184,7 @@ class ModelSet:
     dtype: str = "float32"
     device: str | None = None
     pull: bool = False
-    loaded: dict[str, Model] = field(default_factory=dict)
+    loaded: dict[str, AnyModel] = field(default_factory=dict)
     resolved: dict[str, Identity] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -191,7 +208,7 @@ class ModelSet:
             self.resolved[role] = resolve(self.choice(role))
         return self.resolved[role]
 
-    def __getitem__(self, role: str) -> Model:
+    def __getitem__(self, role: str) -> AnyModel:
         if role not in self.loaded:
             self.loaded[role] = load(self.identity(role))
         return self.loaded[role]

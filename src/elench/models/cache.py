@@ -25,7 +25,7 @@ from elench.errors import UsageError
 from elench.models.catalog import cache_folder
 from elench.requests import Request
 
-Key = tuple[str, Request[Any]]
+Key = tuple[str, Request[object]]
 FORMAT = 2
 """Part of every key: raised when the meaning of an answer changes."""
 DAY = 86_400

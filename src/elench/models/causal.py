@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from elench.errors import UsageError
 from elench.models.base import Identity, Model, ModelChoice
@@ -13,7 +13,7 @@ from elench.models.packing import pack
 from elench.models.sharing import Layout, lay_out, place, share
 from elench.models.tokens import Tokens
 from elench.models.transformer import load_transformer, token_budget, window
-from elench.requests import Continue, Request, Span, TokenScores
+from elench.requests import Continue, Span, TokenScores
 
 WINDOW = 2048
 """Tokens read at once, however long the model's own window: memory stays bounded on texts of any length."""
@@ -40,7 +40,7 @@ class Network(Protocol):
     ) -> list[float]: ...
 
 
-class Causal(Model):
+class Causal(Model[Continue, TokenScores]):
     """Any decoder-only checkpoint (GPT-2, Llama and their like)."""
 
     role: ClassVar[str] = "causal"
@@ -51,10 +51,10 @@ class Causal(Model):
             raise UsageError("its tokenizer has no end-of-text token")
         self.first, self.last = tokens.eos if tokens.bos is None else tokens.bos, tokens.eos
 
-    def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
+    def lengths(self, requests: Sequence[Continue]) -> list[int]:
         return [sum(len(ids) for ids, _ in text.parts) for text in self._texts(requests)]
 
-    def batches(self, requests: Sequence[Request[Any]]) -> list[list[int]]:
+    def batches(self, requests: Sequence[Continue]) -> list[list[int]]:
         """Requests that begin alike stay together; rows of like length share a batch."""
         texts = self._texts(requests)
         groups = [[i] for i, text in enumerate(texts) if len(text.parts) > 1]
@@ -64,7 +64,7 @@ class Causal(Model):
             groups.append([short[member] for r in packed for member in rows[r].members])
         return groups
 
-    def answer(self, batch: Sequence[Request[Any]]) -> list[TokenScores]:
+    def answer(self, batch: Sequence[Continue]) -> list[TokenScores]:
         texts = self._texts(batch)
         paths = [part for text in texts for part in text.parts]
         scores = iter(self._score(paths))
@@ -75,11 +75,10 @@ class Causal(Model):
             answers.append(TokenScores(names, text.spans, tuple(logprobs), len(text.parts), text.cut))
         return answers
 
-    def _texts(self, requests: Sequence[Request[Any]]) -> list[Text]:
-        asked = [r for r in requests if isinstance(r, Continue)]
-        distinct = list(dict.fromkeys(text for r in asked for text in (r.prefix, r.target)))
+    def _texts(self, requests: Sequence[Continue]) -> list[Text]:
+        distinct = list(dict.fromkeys(text for r in requests for text in (r.prefix, r.target)))
         coded = dict(zip(distinct, self.tokens.pieces(distinct), strict=True))
-        return [self._text(coded[r.prefix][0], *coded[r.target], r.end) for r in asked]
+        return [self._text(coded[r.prefix][0], *coded[r.target], r.end) for r in requests]
 
     def _text(self, prefix: list[int], target: list[int], spans: list[Span], end: bool) -> Text:
         """A long target is scored in parts, each after the prefix and the half window of target before it."""

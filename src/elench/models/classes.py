@@ -20,7 +20,7 @@ from elench.models.classifier import softmax
 from elench.models.shipped import WEIGHTS, shipped_config, shipped_identity
 from elench.models.tokens import Tokens, padded, present
 from elench.models.transformer import load_stored, load_transformer
-from elench.requests import ClassifyQuestion, Floats, QuestionClass, Request
+from elench.requests import ClassifyQuestion, Floats, QuestionClass
 
 Rows = npt.NDArray[np.float64]
 WINDOW = 128
@@ -32,7 +32,7 @@ def coarse_of(label: str) -> str:
     return label.partition(":")[0]
 
 
-class QuestionClasses(Model):
+class QuestionClasses(Model[ClassifyQuestion, QuestionClass]):
     """Answers `ClassifyQuestion` with calibrated probabilities at both levels."""
 
     role: ClassVar[str] = "classes"
@@ -48,13 +48,13 @@ class QuestionClasses(Model):
         self.scores, self.tokens, self.labels = scores, tokens, tuple(labels)
         self.temperature = temperature
 
-    def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
+    def lengths(self, requests: Sequence[ClassifyQuestion]) -> list[int]:
         frame = sum(map(len, self.tokens.frame))
-        texts = [r.question for r in requests if isinstance(r, ClassifyQuestion)]
+        texts = [r.question for r in requests]
         return [min(len(ids) + frame, WINDOW) for ids in self.tokens.ids(texts)]
 
-    def answer(self, batch: Sequence[Request[Any]]) -> list[QuestionClass]:
-        questions = [r.question for r in batch if isinstance(r, ClassifyQuestion)]
+    def answer(self, batch: Sequence[ClassifyQuestion]) -> list[QuestionClass]:
+        questions = [r.question for r in batch]
         before, after = self.tokens.frame
         room = WINDOW - len(before) - len(after)
         rows, owners = [], []

@@ -9,7 +9,6 @@ on the hub can take a role (`--model support=NAME`) if its labels are those that
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,7 @@ from elench.models.packing import pack
 from elench.models.shipped import WEIGHTS, shipped_config, shipped_identity
 from elench.models.tokens import Ints, Tokens, padded
 from elench.models.transformer import even_parts, load_stored, load_transformer
-from elench.requests import Classify, Floats, Request
+from elench.requests import Classify, Floats
 
 Rows = npt.NDArray[np.float64]
 Pair = tuple[tuple[int, ...], tuple[int, ...]]
@@ -45,7 +44,7 @@ def probabilities(scores: Rows, temperature: float = 1.0) -> Rows:
     return chances
 
 
-class Classifier(Model):
+class Classifier(Model[Classify, dict[str, float]]):
     """Answers `Classify` with the probability of each label."""
 
     budget = 512
@@ -61,10 +60,10 @@ class Classifier(Model):
         self.logits, self.tokens, self.labels = logits, tokens, tuple(labels)
         self.temperature, self.window = temperature, window
 
-    def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
+    def lengths(self, requests: Sequence[Classify]) -> list[int]:
         return [sum(len(a) + len(b) + 3 for a, b in parts) for parts in self._parts(requests)]
 
-    def answer(self, batch: Sequence[Request[Any]]) -> list[dict[str, float]]:
+    def answer(self, batch: Sequence[Classify]) -> list[dict[str, float]]:
         parts = self._parts(batch)
         rows = [self._row(pair) for pairs in parts for pair in pairs]
         chances = np.zeros((len(rows), len(self.labels)))
@@ -89,12 +88,11 @@ class Classifier(Model):
         ids, begin = self.tokens.pair(first, second)
         return ids, [int(k >= begin) for k in range(len(ids))]
 
-    def _parts(self, requests: Sequence[Request[Any]]) -> list[list[Pair]]:
+    def _parts(self, requests: Sequence[Classify]) -> list[list[Pair]]:
         """Each pair in as many parts as fit the window: the longer text is split, the shorter cut only if it must."""
-        asked = [r for r in requests if isinstance(r, Classify)]
-        texts = list(dict.fromkeys(t for r in asked for t in (r.first, r.second)))
+        texts = list(dict.fromkeys(t for r in requests for t in (r.first, r.second)))
         ids = dict(zip(texts, map(tuple, self.tokens.ids(texts)), strict=True)) if texts else {}
-        return [self._split(ids[r.first], ids[r.second]) for r in asked]
+        return [self._split(ids[r.first], ids[r.second]) for r in requests]
 
     def _split(self, first: tuple[int, ...], second: tuple[int, ...]) -> list[Pair]:
         room = self.window - sum(map(len, self.tokens.pair_frame))
@@ -115,7 +113,7 @@ def resolve(choice: ModelChoice) -> Identity:
     return shipped_identity(choice, found.folder) if (found.folder / WEIGHTS).exists() else checkpoint_identity(choice)
 
 
-def load(identity: Identity) -> Model:
+def load(identity: Identity) -> Model[Classify, dict[str, float]]:
     if identity.kind == "shipped":
         settings = shipped_config(identity.role, identity.folder)["settings"]
         limits = settings.get("limits")

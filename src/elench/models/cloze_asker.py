@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from elench.models.base import Model
+from elench.requests import Ask
 from elench.text.cloze import cloze_question
 
 NAME = "cloze"
@@ -19,7 +20,7 @@ def sha256() -> str:
     return hashlib.sha256(f"cloze {VERSION}".encode()).hexdigest()
 
 
-class ClozeAsker(Model):
+class ClozeAsker(Model[Ask, tuple[str, ...]]):
     """Puts a question word in the answer's place; one variant, whatever the beams."""
 
     role: ClassVar[str] = "asker"
@@ -27,8 +28,8 @@ class ClozeAsker(Model):
     def __init__(self) -> None:
         self.name, self.sha256 = NAME, sha256()
 
-    def lengths(self, requests: Sequence[Any]) -> list[int]:
+    def lengths(self, requests: Sequence[Ask]) -> list[int]:
         return [1] * len(requests)
 
-    def answer(self, batch: Sequence[Any]) -> list[tuple[str, ...]]:
+    def answer(self, batch: Sequence[Ask]) -> list[tuple[str, ...]]:
         return [(cloze_question(r.text, r.answer, r.start),) if r.text.strip() else () for r in batch]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class Body(Protocol):
     def relate(self, rows: Sequence[Sequence[int]], types: Ints, places: Ints) -> tuple[Floats, Floats]: ...
 
 
-class Encoder(Model):
+class Encoder(Model[Embed | Relate, TokenVectors | Relevance]):
     """Any BERT-like checkpoint; long texts are read in parts that fit its window."""
 
     role: ClassVar[str] = "encoder"
@@ -43,18 +43,18 @@ class Encoder(Model):
         self.body, self.tokens, self.budget = body, tokens, budget
         self.depth, self.window = body.depth, min(body.window, tokens.limit)
 
-    def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
+    def lengths(self, requests: Sequence[Embed | Relate]) -> list[int]:
         """Exact lengths in pieces: a tokenizer is far cheaper than padding."""
-        return [min(self._length(r) + 3, self.window) for r in map(_known, requests)]
+        return [min(self._length(r) + 3, self.window) for r in requests]
 
     def _length(self, request: Embed | Relate) -> int:
         if isinstance(request, Embed):
             return len(self.tokens.pieces([request.text])[0][0])
         return sum(map(len, self.tokens.ids([request.question, request.context])))
 
-    def batches(self, requests: Sequence[Request[Any]]) -> list[list[int]]:
+    def batches(self, requests: Sequence[Embed | Relate]) -> list[list[int]]:
         """Like with like: the same layer in one batch, pairs in batches of their own."""
-        kinds: dict[Any, list[int]] = {}
+        kinds: dict[int | type[Relate] | None, list[int]] = {}
         for i, request in enumerate(requests):
             kinds.setdefault(request.layer if isinstance(request, Embed) else Relate, []).append(i)
         groups = []
@@ -64,9 +64,9 @@ class Encoder(Model):
             groups += [[own[i] for i in group] for group in packed]
         return groups
 
-    def answer(self, batch: Sequence[Request[Any]]) -> list[TokenVectors | Relevance]:
+    def answer(self, batch: Sequence[Embed | Relate]) -> list[TokenVectors | Relevance]:
         """Vectors and relevances, in the order of the batch."""
-        answers: dict[Request[Any], TokenVectors | Relevance] = {}
+        answers: dict[Request[object], TokenVectors | Relevance] = {}
         for layer in dict.fromkeys(r.layer for r in batch if isinstance(r, Embed)):
             asked = [r for r in batch if isinstance(r, Embed) and r.layer == layer]
             answers.update(zip(asked, self._embed([r.text for r in asked], layer), strict=True))
@@ -151,11 +151,6 @@ class Encoder(Model):
         return [(0, min(room, len(context)))] if form == "code" else even_parts(len(context), room)
 
 
-def _known(request: Request[Any]) -> Embed | Relate:
-    assert isinstance(request, Embed | Relate)
-    return request
-
-
 def _mean(parts: list[Relevance]) -> Relevance:
     """The mean of the parts' layer scores; per piece the best match of all parts."""
     if len(parts) == 1:
@@ -174,7 +169,7 @@ def resolve(choice: ModelChoice) -> Identity:
     return checkpoint_identity(choice, families=("minilm", "mpnet"))
 
 
-def load(identity: Identity) -> Model:
+def load(identity: Identity) -> Model[Embed | Relate, TokenVectors | Relevance]:
     if identity.runtime == "onnx":
         from elench.models.bert import bert
 

@@ -64,7 +64,7 @@ def resolve(choice: ModelChoice) -> Identity:
     return Identity(choice.role, shown, digest, "http", "server", kind="http", asked=f"{base}#{name}")
 
 
-def load(identity: Identity) -> Model:
+def load(identity: Identity) -> Model[Request[object], object]:
     base, _, served = str(identity.asked).partition("#")
     return Remote(identity.role, served, Client(base))
 
@@ -78,22 +78,22 @@ class Answering(Protocol):
     def post_all(self, path: str, bodies: Sequence[dict[str, Any]]) -> list[Any]: ...
 
 
-class Remote(Model):
+class Remote(Model[Request[object], object]):
     """A role played by a language model that is asked in words."""
 
     def __init__(self, role: str, served: str, client: Answering) -> None:
         self.role = role  # type: ignore[misc]  # one class for five roles
         self.served, self.client = served, client
 
-    def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
+    def lengths(self, requests: Sequence[Request[object]]) -> list[int]:
         return [1] * len(requests)
 
-    def batches(self, requests: Sequence[Request[Any]]) -> list[list[int]]:
+    def batches(self, requests: Sequence[Request[object]]) -> list[list[int]]:
         """Small groups: what a group answered is kept on disk before the next one is asked."""
         size = 4 * self.client.limits.concurrency
         return [list(range(a, min(a + size, len(requests)))) for a in range(0, len(requests), size)]
 
-    def answer(self, batch: Sequence[Request[Any]]) -> list[Any]:
+    def answer(self, batch: Sequence[Request[object]]) -> list[Any]:
         asks = [ASKS[type(request)] for request in batch]
         bodies = [{"model": self.served, **ask.body(request)} for ask, request in zip(asks, batch, strict=True)]
         path = "/completions" if self.role == "causal" else "/chat/completions"
@@ -108,7 +108,7 @@ class Exchange:
         self.body, self.read = body, read
 
 
-def _understood(ask: Exchange, request: Request[Any], answer: Any) -> Any:
+def _understood(ask: Exchange, request: Request[object], answer: Any) -> Any:
     """The typed answer, or a Failure that says what the server said instead."""
     if isinstance(answer, Failure):
         return answer
@@ -257,7 +257,7 @@ def _read_scores(request: Continue, choice: Mapping[str, Any]) -> TokenScores:
     return TokenScores(tuple(str(names[k]) for k in kept), spans, tuple(float(values[k]) for k in kept))
 
 
-ASKS: dict[type[Request[Any]], Exchange] = {
+ASKS: dict[type[Request[object]], Exchange] = {
     Choose: Exchange(lambda r: _chat(r.prompt, 8), _read_choice),
     Classify: Exchange(lambda r: _chat(PROMPTS["support"].format(first=r.first, second=r.second), 8), _read_support),
     Read: Exchange(lambda r: _chat(PROMPTS["reader"].format(text=r.text, question=r.question), 48), _read_answer),

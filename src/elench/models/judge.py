@@ -10,17 +10,17 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from elench.models import causal
 from elench.models.base import Identity, Model, ModelChoice
-from elench.requests import Choice, Choose, Continue, Request
+from elench.requests import Choice, Choose, Continue
 
 TEMPLATE = "<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n"
 """ChatML, which SmolLM2 and Qwen2.5 were trained with."""
 
 
-class LocalJudge(Model):
+class LocalJudge(Model[Choose, Choice]):
     """Scores each option as the continuation of the prompt, in one pass for all options of a prompt."""
 
     role: ClassVar[str] = "judge"
@@ -29,17 +29,13 @@ class LocalJudge(Model):
         self.model = model
         self.chat = model.tokens.backend.token_to_id("<|im_start|>") is not None
 
-    def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
-        return [len(r.prompt) // 4 + 8 for r in requests if isinstance(r, Choose)]
+    def lengths(self, requests: Sequence[Choose]) -> list[int]:
+        return [len(r.prompt) // 4 + 8 for r in requests]
 
-    def answer(self, batch: Sequence[Request[Any]]) -> list[Choice]:
-        asked = [r for r in batch if isinstance(r, Choose)]
-        parts = [Continue(self._prefix(r.prompt), self._target(o)) for r in asked for o in r.options]
-        scores: dict[int, Any] = {}
-        for group in self.model.batches(parts):
-            scores.update(zip(group, self.model.answer([parts[k] for k in group]), strict=True))
-        totals = iter(scores[k].total for k in range(len(parts)))
-        return [_choice(r.options, [next(totals) for _ in r.options]) for r in asked]
+    def answer(self, batch: Sequence[Choose]) -> list[Choice]:
+        parts = [Continue(self._prefix(r.prompt), self._target(o)) for r in batch for o in r.options]
+        totals = iter([scores.total for scores in self.model.answer_all(parts)])
+        return [_choice(r.options, [next(totals) for _ in r.options]) for r in batch]
 
     def _prefix(self, prompt: str) -> str:
         return TEMPLATE.format(prompt=prompt) if self.chat else f"{prompt}\nAnswer:"
@@ -62,5 +58,5 @@ def resolve(choice: ModelChoice) -> Identity:
     return replace(found, role="judge", sha256=digest)
 
 
-def load(identity: Identity) -> Model:
+def load(identity: Identity) -> Model[Choose, Choice]:
     return LocalJudge(causal.load(replace(identity, role="causal")))

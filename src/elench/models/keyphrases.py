@@ -18,7 +18,7 @@ from elench.models.checkpoints import checkpoint_identity, find
 from elench.models.shipped import WEIGHTS, shipped_identity
 from elench.models.tokens import Ints, Tokens, padded
 from elench.models.transformer import load_stored, load_transformer
-from elench.requests import Floats, Request, Span, Weigh, WordWeights
+from elench.requests import Floats, Span, Weigh, WordWeights
 from elench.text.roots import is_number, is_stop_word, root, words_of
 
 WINDOW = 256
@@ -139,7 +139,7 @@ class Network(Protocol):
     def keyphrase_logits(self, rows: Sequence[Sequence[int]], types: Ints, facts: Ints) -> Floats: ...
 
 
-class KeyphraseModel(Model):
+class KeyphraseModel(Model[Weigh, WordWeights]):
     """Answers `Weigh`: for each word of an answer, the probability that it belongs to the keyphrase."""
 
     role: ClassVar[str] = "keyphrases"
@@ -148,16 +148,15 @@ class KeyphraseModel(Model):
     def __init__(self, network: Network, tokens: Tokens, window: int = WINDOW) -> None:
         self.network, self.tokens, self.window = network, tokens, window
 
-    def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
-        asked = [r for r in requests if isinstance(r, Weigh)]
-        questions, answers = self.tokens.ids([r.question for r in asked]), self.tokens.pieces([r.answer for r in asked])
+    def lengths(self, requests: Sequence[Weigh]) -> list[int]:
+        questions = self.tokens.ids([r.question for r in requests])
+        answers = self.tokens.pieces([r.answer for r in requests])
         return [len(question) + len(answer) + 3 for question, (answer, _) in zip(questions, answers, strict=True)]
 
-    def answer(self, batch: Sequence[Request[Any]]) -> list[WordWeights]:
+    def answer(self, batch: Sequence[Weigh]) -> list[WordWeights]:
         answers: dict[int, WordWeights] = {}
-        wanted = [(i, r) for i, r in enumerate(batch) if isinstance(r, Weigh)]
-        for form in dict.fromkeys(r.form for _, r in wanted):
-            chosen = [(i, r) for i, r in wanted if r.form == form]
+        for form in dict.fromkeys(r.form for r in batch):
+            chosen = [(i, r) for i, r in enumerate(batch) if r.form == form]
             answers.update(
                 zip((i for i, _ in chosen), self.weigh([(r.question, r.answer) for _, r in chosen], form), strict=True)
             )

@@ -20,7 +20,7 @@ from elench.models.checkpoints import Checkpoint, find, remembered_hash
 from elench.models.http import PROMPTS, Remote
 from elench.models.http_client import Limits
 from elench.models.onnx_session import threads
-from elench.requests import Failure
+from elench.requests import Failure, Request
 
 WINDOW = 8192
 """Tokens of prompt and answer together; a longer prompt leaves its record unscored."""
@@ -49,7 +49,7 @@ def _file(name: str, asked: str) -> Checkpoint:
     return Checkpoint(path.name, path, combined({path.name: remembered_hash(path)}), "file")
 
 
-def load(identity: Identity) -> Model:
+def load(identity: Identity) -> Model[Request[object], object]:
     import xllamacpp
 
     path = identity.folder if identity.folder.is_file() else next(identity.folder.glob("*.gguf"))

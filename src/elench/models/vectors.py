@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,10 +12,10 @@ from elench.errors import UsageError
 from elench.models.base import Identity, Model, ModelChoice
 from elench.models.checkpoints import find
 from elench.models.word_index import read_words
-from elench.requests import Floats, Request
+from elench.requests import Floats, WordVectors
 
 
-class Vectors(Model):
+class Vectors(Model[WordVectors, Floats]):
     """A table of word vectors; a word is looked up as it is, then lower-cased."""
 
     role: ClassVar[str] = "vectors"
@@ -24,11 +24,11 @@ class Vectors(Model):
     def __init__(self, rows: dict[str, int], table: Floats) -> None:
         self.rows, self.table = rows, table
 
-    def lengths(self, requests: Sequence[Request[Any]]) -> list[int]:
-        return [len(r.words) + 1 for r in requests]  # type: ignore[attr-defined]  # only requests of this role arrive
+    def lengths(self, requests: Sequence[WordVectors]) -> list[int]:
+        return [len(r.words) + 1 for r in requests]
 
-    def answer(self, batch: Sequence[Request[Any]]) -> list[Floats]:
-        return [self._unit(r.words) for r in batch]  # type: ignore[attr-defined]  # only requests of this role arrive
+    def answer(self, batch: Sequence[WordVectors]) -> list[Floats]:
+        return [self._unit(r.words) for r in batch]
 
     def _unit(self, words: tuple[str, ...]) -> Floats:
         found = np.zeros((len(words), self.table.shape[1]), dtype=np.float32)
@@ -68,5 +68,5 @@ def resolve(choice: ModelChoice) -> Identity:
     return Identity("vectors", found.name, found.sha256, folder=found.folder, asked=choice.name)
 
 
-def load(identity: Identity) -> Model:
+def load(identity: Identity) -> Model[WordVectors, Floats]:
     return Vectors(*_read(identity.folder))

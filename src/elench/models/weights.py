@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from elench.errors import MissingModel
 from elench.models.base import Identity, Model, ModelChoice
@@ -21,6 +21,7 @@ from elench.models.checkpoints import checkpoint_identity, find, remembered_hash
 from elench.models.long_texts import COMMON
 from elench.models.shipped import SHIPPED
 from elench.models.transformer import Loaded, load_transformer
+from elench.requests import Importance
 from elench.text.passages import passage_of, passages, sentences
 
 FILE = "weights.json"
@@ -64,7 +65,7 @@ def features(source: str, question: str, answer: str) -> list[float]:
     ]
 
 
-class FeatureWeighter(Model):
+class FeatureWeighter(Model[Importance, float]):
     """A logistic regression on `features`, as a small JSON file."""
 
     role: ClassVar[str] = "weights"
@@ -76,10 +77,10 @@ class FeatureWeighter(Model):
         self.mean, self.scale = stored["mean"], stored["scale"]
         self.weights, self.bias = stored["weights"], stored["bias"]
 
-    def lengths(self, requests: Sequence[Any]) -> list[int]:
+    def lengths(self, requests: Sequence[Importance]) -> list[int]:
         return [1] * len(requests)
 
-    def answer(self, batch: Sequence[Any]) -> list[float]:
+    def answer(self, batch: Sequence[Importance]) -> list[float]:
         return [self.probability(features(r.source, r.question, r.answer)) for r in batch]
 
     def probability(self, row: Sequence[float]) -> float:
@@ -90,7 +91,7 @@ class FeatureWeighter(Model):
         return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, z))))
 
 
-class TextWeighter(Model):
+class TextWeighter(Model[Importance, float]):
     """QuestEval's T5 weighter: reads "ANSWER </s> QUESTION </s> TEXT", says how probable "true" is."""
 
     role: ClassVar[str] = "weights"
@@ -100,10 +101,10 @@ class TextWeighter(Model):
     def __init__(self, loaded: Loaded) -> None:
         self.model, self.tokenizer = loaded.model, loaded.tokenizer
 
-    def lengths(self, requests: Sequence[Any]) -> list[int]:
+    def lengths(self, requests: Sequence[Importance]) -> list[int]:
         return [min(len(r.source) // 4 + 32, self.window) for r in requests]
 
-    def answer(self, batch: Sequence[Any]) -> list[float]:
+    def answer(self, batch: Sequence[Importance]) -> list[float]:
         import torch
 
         texts = [
@@ -134,7 +135,7 @@ def resolve(choice: ModelChoice) -> Identity:
     return checkpoint_identity(choice, "text", find(choice))
 
 
-def load(identity: Identity) -> Model:
+def load(identity: Identity) -> Model[Importance, float]:
     if identity.kind == "features":
         return FeatureWeighter(identity.folder / FILE)
     return TextWeighter(load_transformer(identity, "AutoModelForSeq2SeqLM"))

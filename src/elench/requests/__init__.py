@@ -7,7 +7,7 @@ A request is a frozen, hashable value. A metric awaits it and goes on with the t
 
 from __future__ import annotations
 
-from elench.requests.asking import Failure, Request, attempt, together, whichever
+from elench.requests.asking import Failure, Request, attempt, result_of, together, whichever
 from elench.requests.questions import (
     Ask,
     BackTranslate,
@@ -73,6 +73,7 @@ __all__ = [
     "WordVectors",
     "WordWeights",
     "attempt",
+    "result_of",
     "together",
     "whichever",
 ]

@@ -13,24 +13,23 @@ from typing import Any, ClassVar, Generic, TypeVar, overload
 from elench.errors import Unscored
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 T1 = TypeVar("T1")
 T2 = TypeVar("T2")
 T3 = TypeVar("T3")
 
 
 @dataclass(frozen=True)
-class Request(Generic[T]):
-    """A question to the model that plays `role`; `await` gives back a T."""
+class Request(Generic[T_co]):
+    """A question to the model that plays `role`; `await` gives back the answer, a T_co."""
 
     role: ClassVar[str]
     cached: ClassVar[bool] = True
     """Whether the answer is small enough to keep on disk between runs."""
 
-    def __await__(self) -> Generator[tuple[Request[Any], ...], list[Any], T]:
+    def __await__(self) -> Generator[tuple[Request[object], ...], list[Any], T_co]:
         answers = yield (self,)
-        if isinstance(answers[0], Failure):
-            raise answers[0].error
-        answer: T = answers[0]
+        answer: T_co = result_of(answers[0])
         return answer
 
 
@@ -41,16 +40,23 @@ class Failure:
     error: Exception
 
 
+def result_of(result: T | Failure) -> T:
+    """A result that is available; what made it fail is raised."""
+    if isinstance(result, Failure):
+        raise result.error
+    return result
+
+
 class _Together(Generic[T]):
     """Several awaitables stepped side by side, so that all their requests reach the engine in one round."""
 
     def __init__(self, awaitables: tuple[Awaitable[Any], ...]) -> None:
         self.awaitables = awaitables
 
-    def __await__(self) -> Generator[tuple[Request[Any], ...], list[Any], T]:
+    def __await__(self) -> Generator[tuple[Request[object], ...], list[Any], T]:
         steps = [a.__await__() for a in self.awaitables]
         results: list[Any] = [None] * len(steps)
-        open_requests: dict[int, tuple[Request[Any], ...]] = {}
+        open_requests: dict[int, tuple[Request[object], ...]] = {}
 
         def advance(i: int, answers: list[Any] | None) -> None:
             try:

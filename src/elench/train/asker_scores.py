@@ -4,29 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from elench.engine.scoring import score
 from elench.models.base import Model
 from elench.records.record import Record
-from elench.requests import Ask, Read, Request
+from elench.requests import Ask, Read, Reading
 from elench.text.answers import exact, f1
 from elench.train.asker import LONGEST, corpora
 from elench.train.examples import Example, read_squad
-
-T = TypeVar("T")
-
-
-def answers(model: Model, requests: Sequence[Request[T]]) -> list[T]:
-    """Answers to all requests, batched by the model's own rule."""
-    unique = list(dict.fromkeys(requests))
-    known: dict[Request[T], T] = {}
-    for group in model.batches(unique):
-        batch = [unique[i] for i in group]
-        known.update(zip(batch, model.answer(batch), strict=True))
-    return [known[r] for r in requests]
 
 
 def likeness(questions: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
@@ -37,20 +25,22 @@ def likeness(questions: Sequence[str], references: Sequence[Sequence[str]]) -> d
     return {"bleu4": float(means["bleu"]["corpus"] or 0.0), "bertscore": float(means["bertscore"]["mean"] or 0.0)}
 
 
-def score_examples(asker: Model, reader: Model, examples: Sequence[Example]) -> tuple[dict[str, float], list[str]]:
+def score_examples(
+    asker: Model[Ask, tuple[str, ...]], reader: Model[Read, Reading], examples: Sequence[Example]
+) -> tuple[dict[str, float], list[str]]:
     """Figures of an asker on passages with human questions, and the questions it wrote.
 
     Round trip: share of questions to which the reader, on the whole text, gives the answer back: the same words
     (`same`), or F1 of at least .5 (`half`); for the people's own questions as well, which is what the reader allows.
     """
-    written = [v[0] if v else "" for v in answers(asker, [Ask(e.context, e.answers[0], e.start) for e in examples])]
+    written = [v[0] if v else "" for v in asker.answer_all([Ask(e.context, e.answers[0], e.start) for e in examples])]
     human: dict[tuple[str, str], list[str]] = {}
     for e in examples:
         human.setdefault((e.context, e.answers[0]), []).append(e.question)
     row: dict[str, float] = {"n": len(examples)}
     row |= likeness(written, [human[e.context, e.answers[0]] for e in examples])
     for who, questions in (("", written), ("human_", [e.question for e in examples])):
-        readings = answers(reader, [Read(q, e.context) for q, e in zip(questions, examples, strict=True)])
+        readings = reader.answer_all([Read(q, e.context) for q, e in zip(questions, examples, strict=True)])
         found = [(r.answer, e.answers[0]) for r, e in zip(readings, examples, strict=True)]
         row[f"{who}same"] = float(np.mean([exact(a, gold) for a, gold in found]))
         row[f"{who}half"] = float(np.mean([f1(a, gold) >= 0.5 for a, gold in found]))

@@ -191,11 +191,7 @@ def report(model: QuestionClasses, items: Sequence[Labelled]) -> dict[str, float
 
 def ask(model: QuestionClasses, items: Sequence[Labelled]) -> list[QuestionClass]:
     """The model's answers on labelled questions, in order."""
-    requests = [ClassifyQuestion(item.question) for item in items]
-    answers: dict[int, QuestionClass] = {}
-    for group in model.batches(requests):
-        answers.update(zip(group, model.answer([requests[i] for i in group]), strict=True))
-    return [answers[i] for i in range(len(requests))]
+    return model.answer_all([ClassifyQuestion(item.question) for item in items])
 
 
 @click.command()

@@ -374,7 +374,7 @@ def command(
     tokens = Tokens.from_transformers(tokenizer)
     raw, kept = reader.SpanReader(Network(network, tokens), tokens), corpora(data)[1]
     pairs = scores.near_misses([e for e in kept if e.start >= 0], most or 400)
-    readings = scores.read_all(raw, [Read(e.question, e.context) for e in pairs])
+    readings = raw.answer_all([Read(e.question, e.context) for e in pairs])
     belief = scores.fit_belief([r.unanswerable for r in readings], [bool(e.answers) for e in pairs])
     calibrated = reader.SpanReader(raw.network, tokens, belief=belief)
     held = scores.score_file(calibrated, scores.some(kept, most or 100))

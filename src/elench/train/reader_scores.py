@@ -19,16 +19,6 @@ NEAR = 6
 """Paragraphs of the same article from which the one nearest to the question is taken as a near miss."""
 
 
-def read_all(model: Model, requests: Sequence[Read]) -> list[Reading]:
-    """Readings of all requests, batched by the model's own rule."""
-    unique = list(dict.fromkeys(requests))
-    known: dict[Read, Reading] = {}
-    for group in model.batches(unique):
-        batch = [unique[i] for i in group]
-        known.update(zip(batch, model.answer(batch), strict=True))
-    return [known[r] for r in requests]
-
-
 def auc(positive: Iterable[float], negative: Iterable[float]) -> float:
     """Probability that a positive case is ranked above a negative one; ties count half."""
     from scipy.stats import rankdata
@@ -55,19 +45,19 @@ def shuffled(examples: Sequence[Example], seed: int) -> list[Example]:
     return moved
 
 
-def score_file(model: Model, examples: Sequence[Example], seed: int = 7) -> dict[str, float]:
+def score_file(model: Model[Read, Reading], examples: Sequence[Example], seed: int = 7) -> dict[str, float]:
     """EM and F1 on answerable questions (forced answer), on all (may decline), and answerability AUC.
 
     The AUC compares answerable questions with the file's own unanswerable ones; if it has none, with the same
     questions on a paragraph of another article.
     """
-    readings = read_all(model, [Read(e.question, e.context) for e in examples])
+    readings = model.answer_all([Read(e.question, e.context) for e in examples])
     has = [bool(e.answers) for e in examples]
     forced = [best_score(r.best, e.answers) for r, e in zip(readings, examples, strict=True) if e.answers]
     free = [best_score(r.answer, e.answers) for r, e in zip(readings, examples, strict=True)]
     without = [r for r, h in zip(readings, has, strict=True) if not h]
     if not without:
-        without = read_all(model, [Read(e.question, e.context) for e in shuffled(examples, seed)])
+        without = model.answer_all([Read(e.question, e.context) for e in shuffled(examples, seed)])
     return {
         "n": len(examples),
         "answerable": sum(has),
@@ -142,9 +132,9 @@ def calibration_error(curve: Sequence[tuple[float, float, int]]) -> float:
     return sum(abs(said - true) * n for said, true, n in curve) / sum(n for *_, n in curve)
 
 
-def answerability_curve(model: Model, examples: Sequence[Example]) -> list[tuple[float, float, int]]:
+def answerability_curve(model: Model[Read, Reading], examples: Sequence[Example]) -> list[tuple[float, float, int]]:
     """How often questions are answerable that the reader calls answerable with a given probability."""
-    readings = read_all(model, [Read(e.question, e.context) for e in examples])
+    readings = model.answer_all([Read(e.question, e.context) for e in examples])
     return reliability([1 - r.unanswerable for r in readings], [bool(e.answers) for e in examples])
 
 
@@ -166,7 +156,7 @@ def some(items: list[Example], most: int) -> list[Example]:
     return items[:: -(-len(items) // most)] if most else items
 
 
-def score_files(model: Model, data: Path, most: int = 0) -> Iterator[tuple[str, dict[str, float]]]:
+def score_files(model: Model[Read, Reading], data: Path, most: int = 0) -> Iterator[tuple[str, dict[str, float]]]:
     """File by file, on the part of SQuAD that no model of elench is trained on."""
     for name in ("xquad_en.json", "squad2_cs224n_dev.json"):
         yield name, score_file(model, some(read_squad(data / name), most))

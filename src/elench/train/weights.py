@@ -21,7 +21,6 @@ from elench.models.base import ModelSet
 from elench.models.weights import FEATURES, FILE, FeatureWeighter, features
 from elench.records.record import read_records
 from elench.requests import Ask, Parse, Read
-from elench.train.asker_scores import answers
 from elench.train.loop import write_card
 from elench.train.options import train_options
 from elench.train.reader_scores import auc
@@ -51,15 +50,15 @@ def make_labels(file: Path, most: int, models: ModelSet) -> list[Label]:
     usable = [(i, source, summary) for i, source, summary in articles if source and summary]
     if not usable:
         raise UsageError(f"{file}: no record has a context and a summary")
-    parsed = answers(models["parser"], [Parse(source) for _, source, _ in usable])
+    parsed = models["parser"].answer_all([Parse(source) for _, source, _ in usable])
     wanted = [
         (number, c)
         for number, (_, source, _) in enumerate(usable)
         for c in spread(candidates(source, parsed[number]), most)
     ]
-    written = answers(models["asker"], [Ask(usable[i][1], c.text, c.start) for i, c in wanted])
+    written = models["asker"].answer_all([Ask(usable[i][1], c.text, c.start) for i, c in wanted])
     asked = [(i, c, v[0]) for (i, c), v in zip(wanted, written, strict=True) if v]
-    readings = answers(models["reader"], [Read(q, str(usable[i][2])) for i, _, q in asked])
+    readings = models["reader"].answer_all([Read(q, str(usable[i][2])) for i, _, q in asked])
     return [
         Label(usable[i][0], str(usable[i][1]), q, c.text, 1 - r.unanswerable)
         for (i, c, q), r in zip(asked, readings, strict=True)

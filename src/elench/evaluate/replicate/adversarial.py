@@ -85,7 +85,7 @@ def _features(records: Sequence[Record], source: Source) -> Array:
     """Frozen sentence vectors of question and context: the question's, and both multiplied."""
     from elench.engine.session import Session
     from elench.metrics.grounding import vector
-    from elench.requests import Embed
+    from elench.requests import Embed, result_of
 
     texts = list(dict.fromkeys(text for r in records for text in (r.question or "", r.context or "")))
     session = Session(source.models) if source.models else Session()
@@ -93,7 +93,7 @@ def _features(records: Sequence[Record], source: Source) -> Array:
     async def embed(text: str) -> Array:
         return vector(await Embed(text)).astype(np.float64)
 
-    vectors = {text: found[0] for text, found in session.map(texts, lambda text: [embed(text)])}
+    vectors = {text: result_of(found[0]) for text, found in session.map(texts, lambda text: [embed(text)])}
     rows = [(vectors[r.question or ""], vectors[r.context or ""]) for r in records]
     return np.array([np.concatenate([question, question * context]) for question, context in rows])
 

@@ -157,7 +157,7 @@ class Source:
     def question_classes(self, data: str) -> list[str]:
         """The coarse class of each record's question (ABBR, DESC, ENTY, HUM, LOC, NUM), by the question classifier."""
         from elench.engine.session import Session
-        from elench.requests import ClassifyQuestion
+        from elench.requests import ClassifyQuestion, result_of
 
         if self.lexical:
             raise UsageError("asks models (the question classifier), left out by --lexical")
@@ -168,7 +168,7 @@ class Source:
 
         session = Session(self.models) if self.models else Session()
         questions = [r.question or "" for r in self.records(data)]
-        return [found[0] for _, found in session.map(questions, lambda q: [coarse(q)])]
+        return [result_of(found[0]) for _, found in session.map(questions, lambda q: [coarse(q)])]
 
     def _values(self, metric: Metric, records: Sequence[Record]) -> MetricScores:
         import elench
