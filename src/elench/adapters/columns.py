@@ -33,7 +33,7 @@ def rows_from_lists(
     ]
 
 
-def _guess(columns: Mapping[str, Sequence[Any]]) -> str:
+def _guess(columns: Mapping[str, Sequence[object]]) -> str:
     """What the predictions are when the metric judges several things: an answer when questions are given, else …"""
     left = [name for name in JUDGES if name not in columns]
     if not left:
@@ -47,7 +47,7 @@ def _guess(columns: Mapping[str, Sequence[Any]]) -> str:
 
 def map_scores(
     metrics: str | Metric | Sequence[str | Metric], *, models: ModelSet | None = None
-) -> Callable[[Mapping[str, Sequence[Any]]], dict[str, list[float | None]]]:
+) -> Callable[[Mapping[str, Sequence[object]]], dict[str, list[float | None]]]:
     """A function for `datasets.Dataset.map(…, batched=True)`: adds one column per metric.
 
         dataset.map(map_scores("rouge-l,bertscore"), batched=True, batch_size=1000)

@@ -85,10 +85,10 @@ def make_app(
         return _problem(422, "; ".join(faults).encode("utf-8", "replace").decode())
 
     _add_pages(app)
-    refusals: dict[int | str, dict[str, Any]] = {code: {"model": Problem} for code in (400, 408, 413, 422, 503)}
+    refusals: dict[int | str, dict[str, object]] = {code: {"model": Problem} for code in (400, 408, 413, 422, 503)}
 
     @app.post("/score", responses=refusals)
-    async def score_records(job: Job, request: Request) -> Any:
+    async def score_records(job: Job, request: Request) -> object:
         """Score records with one or more metrics."""
         if line.full:
             return _problem(503, f"{max_waiting} jobs are waiting already: try again later", retry=10)

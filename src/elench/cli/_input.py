@@ -88,7 +88,7 @@ def input_options(command: Command) -> Command:
     return click.argument("inputs", nargs=-1, type=FILE, metavar="FILE")(judge_option(_map(run)))
 
 
-def _first(value: Any) -> Any:
+def _first(value: object) -> object:
     return value[0] if isinstance(value, tuple) else value
 
 

@@ -85,7 +85,7 @@ def _shipped_prior(judge: str, metrics: Sequence[str]) -> ProfileFile | None:
 
 def _make_shipped(
     data: Path, out: Path, keep: Path, models: ModelSet, sample: int, seed: int
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, dict[str, object]]:
     from elench.evaluate.calibrate_shipped import SHIPPED, make_shipped
 
     out.mkdir(exist_ok=True)

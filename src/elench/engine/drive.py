@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from elench.engine.baselines import find_baseline
 from elench.errors import UsageError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Asked = tuple[Request[object], ...]
-Step = Coroutine[Asked, list[Any], T]
+Step = Coroutine[Asked, list[object], T]
 """A coroutine that hands out requests, takes their answers, each of its own type, and ends in a T."""
 Answers = dict[Request[object], object]
 """What each request was answered with; a Failure where it could not be."""

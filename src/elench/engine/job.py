@@ -109,7 +109,7 @@ def check_output(out: Path, source: Path) -> None:
         raise UsageError(f"{out}: its folder does not exist")
 
 
-def fingerprint(path: Path) -> tuple[dict[str, Any], int]:
+def fingerprint(path: Path) -> tuple[dict[str, object], int]:
     """What identifies the input (name, size, hash of all of it), and its number of lines (0: not a text file)."""
     digest, lines, size = hashlib.sha256(), 0, 0
     with path.open("rb") as file:

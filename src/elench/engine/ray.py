@@ -37,7 +37,7 @@ class Pool:
         self.actors = [self.start() for _ in range(workers)]
         self.load = [0] * workers
 
-    def submit(self, records: Sequence[Record]) -> tuple[int, Any]:
+    def submit(self, records: Sequence[Record]) -> tuple[int, object]:
         """Hand records to the actor with the least to do."""
         chosen = min(range(len(self.actors)), key=lambda i: self.load[i])
         self.load[chosen] += 1
@@ -136,7 +136,7 @@ def score_on_ray(
             _ray().shutdown()
 
 
-def _land(pool: Pool, flight: tuple[list[Record], int, Any], metrics: Sequence[Metric]) -> list[Outcome]:
+def _land(pool: Pool, flight: tuple[list[Record], int, object], metrics: Sequence[Metric]) -> list[Outcome]:
     records, chosen, answer = flight
     outcomes = pool.collect(chosen, answer)
     return with_records(pool.insist(records, metrics) if outcomes is None else outcomes, records)

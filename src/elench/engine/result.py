@@ -15,6 +15,8 @@ from elench.runs import Outcome, Run, Summary
 from elench.runs.clusters import interval_lines
 
 if TYPE_CHECKING:
+    import pandas
+
     from elench.engine.session import Session
 
 
@@ -92,7 +94,7 @@ class Result(Run):
         return [self._row(outcome, spec) for outcome in scored[:n]]
 
     @staticmethod
-    def _row(outcome: Outcome, spec: str) -> dict[str, Any]:
+    def _row(outcome: Outcome, spec: str) -> dict[str, object]:
         row: dict[str, Any] = {"id": outcome.id, "system": outcome.system, spec: outcome.value(spec)}
         if record := outcome.record:
             judged = record.judge or record.guess_judge()
@@ -118,7 +120,7 @@ class Result(Run):
         reasons = Counter(f"{s}: {why}" for o in self.outcomes for s in self.specs if (why := o.reason(s)))
         return reasons.most_common(1)[0][0] if reasons else ""
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pandas.DataFrame:
         """One row per record: id, system, a column per metric."""
         import pandas
 

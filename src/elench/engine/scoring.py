@@ -30,7 +30,7 @@ class Columnar(Protocol):
     def shape(self) -> tuple[int, ...]: ...
 
 
-Records = str | Path | Source | Record | Mapping[str, Any] | Iterable[Any] | Columnar
+Records = str | Path | Source | Record | Mapping[str, object] | Iterable[object] | Columnar
 """What `score` takes: a file name, one record, a dict of columns, several records, or a table."""
 
 
@@ -102,7 +102,7 @@ def parse_metrics(metrics: Metrics) -> list[Metric]:
 
 
 def _rows_of(
-    records: Any, metrics: Sequence[Metric], judge: str | None, map: Mapping[str, str] | None, any_language: bool
+    records: object, metrics: Sequence[Metric], judge: str | None, map: Mapping[str, str] | None, any_language: bool
 ) -> Source | list[Record | Reject]:
     from dataclasses import replace
 

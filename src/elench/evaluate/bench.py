@@ -197,7 +197,7 @@ def _peers(table: Judgements, about: dict[str, Any]) -> list[dict[str, Any]]:
     return [{**about, **entry, **own} for entry in _entries(table.choose(names))]
 
 
-def _entries(table: Judgements) -> Iterator[dict[str, Any]]:
+def _entries(table: Judgements) -> Iterator[dict[str, object]]:
     found = correlate(table, draws=500, coefficients=("pearson", "spearman"))
     for m, spec in enumerate(table.metrics):
         for d, dimension in enumerate(table.dimensions):

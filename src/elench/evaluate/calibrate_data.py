@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -72,7 +72,7 @@ def judged(table: Judgements) -> str:
     return next(iter(kinds))
 
 
-def file_source(path: Path, table: Judgements) -> dict[str, Any]:
+def file_source(path: Path, table: Judgements) -> dict[str, object]:
     """Name, hash and size of the rated file, for the profile."""
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     return {"file": path.name, "sha256": digest, "records": len(table.records), "groups": len(set(table.items))}

@@ -266,7 +266,7 @@ def _pooled(tables: Mapping[str, Judgements]) -> tuple[Judgements, list[str]]:
     return pooled, blocks
 
 
-def _source(data: Path, tables: Mapping[str, Judgements], pooled: Judgements) -> dict[str, Any]:
+def _source(data: Path, tables: Mapping[str, Judgements], pooled: Judgements) -> dict[str, object]:
     digest = hashlib.sha256(b"".join((data / f"{file}.jsonl").read_bytes() for file in tables)).hexdigest()
     name = " + ".join(f"{file}.jsonl" for file in tables)
     return {"file": name, "sha256": digest, "records": len(pooled.records), "groups": len(set(pooled.items))}

@@ -94,7 +94,7 @@ def _dimension(table: Judgements, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _agreement(table: Judgements, asked: Asked) -> dict[str, dict[str, Any]]:
+def _agreement(table: Judgements, asked: Asked) -> dict[str, dict[str, object]]:
     """Pearson's r with its interval, of every metric of a table with one dimension."""
     found = evaluate(table, coefficients=("pearson",), draws=asked.draws, seed=asked.seed)
     return {
@@ -108,7 +108,7 @@ def _agreement(table: Judgements, asked: Asked) -> dict[str, dict[str, Any]]:
     }
 
 
-def _slices(table: Judgements, by: str, asked: Asked) -> dict[str, Any]:
+def _slices(table: Judgements, by: str, asked: Asked) -> dict[str, object]:
     """Agreement within each part of the file that is large enough."""
     try:
         parts = list(slices(table, by))
@@ -168,7 +168,7 @@ def bias(table: Judgements) -> dict[str, Any]:
     return found
 
 
-def _repeats(metric: Metric, result: Result, models: ModelSet | None) -> dict[str, Any]:
+def _repeats(metric: Metric, result: Result, models: ModelSet | None) -> dict[str, object]:
     """The same records scored again, nothing cached: the largest difference."""
     import elench
 

@@ -174,7 +174,7 @@ def _places(table: Judgements) -> dict[tuple[str, str | None], int]:
     return place
 
 
-def _ratings(record: Record) -> dict[str, Any]:
+def _ratings(record: Record) -> dict[str, object]:
     """`human`, and where a dimension has only single `ratings`, their mean."""
     means = {name: _mean(values) for name, values in (record.ratings or {}).items()}
     return {**means, **(record.human or {})}
@@ -185,7 +185,7 @@ def _mean(values: Any) -> float:
     return sum(numbers) / len(numbers) if numbers else math.nan
 
 
-def _object(value: Any, source: str, record: Record) -> dict[str, Any]:
+def _object(value: object, source: str, record: Record) -> dict[str, object]:
     if value is None:
         return {}
     if not isinstance(value, dict):

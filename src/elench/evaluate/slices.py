@@ -51,7 +51,7 @@ def question_word(question: str) -> str:
     return found.group(1) if found else "other"
 
 
-def _field(record: Record, name: str) -> Any:
+def _field(record: Record, name: str) -> object:
     """A field of the record, of its unknown fields, or inside one of them (`meta.type`)."""
     if name in ("id", "system", "group", "judge", "context", "question", "answer", "summary"):
         return getattr(record, name)
@@ -68,7 +68,7 @@ def _length(record: Record) -> int:
     return len(text.split())
 
 
-def _quarters(values: list[Any]) -> list[str]:
+def _quarters(values: list[object]) -> list[str]:
     numbers = np.array([v if isinstance(v, int | float) else np.nan for v in values], dtype=np.float64)
     edges = np.unique(np.nanquantile(numbers, [0.25, 0.5, 0.75]))
     cut = np.searchsorted(edges, numbers, side="left")

@@ -172,7 +172,7 @@ class Metric(ABC):
     # --- printing and parsing ---------------------------------------------------------------------------------------
 
     @classmethod
-    def parameters(cls) -> tuple[dataclasses.Field[Any], ...]:
+    def parameters(cls) -> tuple[dataclasses.Field[object], ...]:
         return dataclasses.fields(cls)
 
     def spec(self, full: bool = False) -> str:
@@ -219,12 +219,12 @@ def _visible(text: str) -> bool:
     return any(not c.isspace() and unicodedata.category(c) not in ("Cc", "Cf") for c in text)
 
 
-def shown_name(parameter: dataclasses.Field[Any]) -> str:
+def shown_name(parameter: dataclasses.Field[object]) -> str:
     """A parameter's name in specs and cards: `class_`, which Python cannot call `class`, is shown without the line."""
     return parameter.name.rstrip("_")
 
 
-def _print(value: Any) -> str:
+def _print(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, float):  # as short as it can be and still parse back to the same number
@@ -232,7 +232,7 @@ def _print(value: Any) -> str:
     return str(value)
 
 
-def _parse(printed: str, kind: Any, where: str) -> Any:
+def _parse(printed: str, kind: object, where: str) -> object:
     kinds = get_args(kind) or (kind,)
     if bool in kinds:
         if printed.lower() in ("on", "true", "yes", "1"):
@@ -297,7 +297,7 @@ class CorpusMetric(Metric):
     async def gather(self, record: Record) -> Corpus:
         """What this record adds to the corpus counts."""
 
-    def prepare(self, corpus: Corpus) -> Any:
+    def prepare(self, corpus: Corpus) -> object:
         """What scoring needs of the counts of the whole file; made once, pickled to worker processes."""
         return corpus
 

@@ -79,7 +79,7 @@ def sentence_bleu(
     return coco_score(counts) if dialect == "coco" else bleu_score(counts, smooth)
 
 
-def _explain(candidate: Words, references: Pool, counts: tuple[int, ...]) -> dict[str, Any]:
+def _explain(candidate: Words, references: Pool, counts: tuple[int, ...]) -> dict[str, object]:
     n = len(counts) // 2 - 1
     return {
         "matched": shared_runs(candidate, references, n),

@@ -51,7 +51,7 @@ class Rarity:
         keys, having = counted(np.concatenate(distinct) if distinct else np.empty(0, np.uint64))
         return cls(keys, having, len(documents))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Rarity, (self.keys, self.having, self.documents)
 
     def idf(self, keys: Keys) -> Floats:
@@ -100,7 +100,9 @@ def cider_of(
     return 10 * sum(similarity(own, rarity.reference(r), clipped, sigma) for r in references) / len(references)
 
 
-def _explain(candidate: Words, references: list[Words], rarity: Rarity, clipped: bool, sigma: float) -> dict[str, Any]:
+def _explain(
+    candidate: Words, references: list[Words], rarity: Rarity, clipped: bool, sigma: float
+) -> dict[str, object]:
     own = rarity.vector(candidate)
     orders = range(1, LONGEST + 1)
     seen = {gram for text in references for order in orders for gram in grams(text, order)}

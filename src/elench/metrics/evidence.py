@@ -33,7 +33,7 @@ def with_kinds(evidence: Mapping[str, Any], **kinds: str | Sequence[str]) -> dic
     return {**evidence, "kinds": {name: kind if isinstance(kind, str) else list(kind) for name, kind in kinds.items()}}
 
 
-class Evidence(Mapping[str, Any]):
+class Evidence(Mapping[str, object]):
     """Evidence worked out only when someone looks at it, so that scoring a million records stays fast: the result of
     `explain(*given)`, a module-level function."""
 
@@ -41,7 +41,7 @@ class Evidence(Mapping[str, Any]):
         self.explain, self.given = explain, given
         self.content: dict[str, Any] | None = None
 
-    def _looked(self) -> dict[str, Any]:
+    def _looked(self) -> dict[str, object]:
         if self.content is None:
             self.content = self.explain(*self.given)
         return self.content
@@ -55,7 +55,7 @@ class Evidence(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._looked())
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return dict, (self._looked(),)  # what travels to another process is the plain content
 
     def __repr__(self) -> str:

@@ -53,5 +53,5 @@ class LexicalMetric(ReferenceMetric):
         return Score(self.match(own, other), Evidence(_explain, self, own, other, reference), self.counts(own, other))
 
 
-def _explain(metric: LexicalMetric, candidate: Words, reference: Words, text: str) -> dict[str, Any]:
+def _explain(metric: LexicalMetric, candidate: Words, reference: Words, text: str) -> dict[str, object]:
     return {**metric.evidence(candidate, reference), "reference": text}

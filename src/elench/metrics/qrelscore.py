@@ -163,7 +163,7 @@ def rescaled(value: float, baseline: float) -> float:
 LRM_KINDS = {"matches": ("matches", "layer")}
 
 
-def _lrm_evidence(found: Relevance, layers: str) -> dict[str, Any]:
+def _lrm_evidence(found: Relevance, layers: str) -> dict[str, object]:
     """Per question piece the context piece it matched best in the layers that count, how strongly and in which layer;
     per layer that counts its score."""
     counted = pick_layers(layers, len(found.layers))

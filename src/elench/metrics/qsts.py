@@ -67,7 +67,7 @@ def class_factor(mine: Mapping[str, float], theirs: Mapping[str, float], form: s
     return class_similarity(max(mine, key=mine.__getitem__), max(theirs, key=theirs.__getitem__))
 
 
-async def compare_classes(question: str, others: Sequence[str], form: str) -> tuple[float, dict[str, Any]]:
+async def compare_classes(question: str, others: Sequence[str], form: str) -> tuple[float, dict[str, object]]:
     """qcsim of a question and the most alike of others; each is a question, or a class written `=NUM:dist`."""
     texts = dict.fromkeys([question, *(o for o in others if not o.startswith("="))])
     found = dict(zip(texts, await together(*[ClassifyQuestion(text) for text in texts]), strict=True))

@@ -17,13 +17,13 @@ from elench.text.wordlists import FUNCTION_WORDS
 from elench.text.words import Words, words_plain
 
 SOURCE = "a sanity baseline of elench"
-QUESTION: Mapping[str, Any] = {
+QUESTION: Mapping[str, object] = {
     "context": "The lighthouse on Gull Rock was built in 1874 by the engineer Ada Marsh, who lived there.",
     "question": "Which engineer built the lighthouse on Gull Rock?",
     "answer": "Ada Marsh",
     "judge": "question",
 }
-SUMMARY: Mapping[str, Any] = {
+SUMMARY: Mapping[str, object] = {
     "context": "The council voted on Tuesday to plant four hundred trees along the canal. Work begins in March, and "
     "the trees were chosen because their roots keep the banks firm.",
     "summary": "The council will plant four hundred trees along the canal to keep the banks firm.",

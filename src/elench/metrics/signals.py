@@ -35,7 +35,7 @@ _TIME = re.compile(
     r"january|february|march|april|may|june|july|august|september|october|november|december|\w+day)\b",
     re.IGNORECASE,
 )
-Seen = tuple[float, Mapping[str, Any]]
+Seen = tuple[float, Mapping[str, object]]
 
 
 @register

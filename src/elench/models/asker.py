@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from elench.models import cloze_asker
 from elench.models.base import Identity, Model, ModelChoice
@@ -23,6 +23,9 @@ from elench.models.tokens import Tokens
 from elench.models.transformer import Loaded, load_transformer
 from elench.requests import Ask
 from elench.text.passages import passage_of, passages
+
+if TYPE_CHECKING:
+    from torch.nn import Module
 
 TRAINED = "trained"
 """Names the shipped trained asker."""
@@ -163,7 +166,7 @@ def tidy(questions: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(q for q in (" ".join(q.split()) for q in questions) if q))
 
 
-def build(base: Path, settings: Mapping[str, Any]) -> Any:
+def build(base: Path, settings: Mapping[str, Any]) -> Module:
     """The base language model in torch, with room for the adapters."""
     from elench.train.asker import new_asker
 

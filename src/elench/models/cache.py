@@ -139,7 +139,7 @@ class AnswerCache:
         print(f"elench: answers are not cached: {self.path}: {error}", file=sys.stderr)
         self.store = None
 
-    def get_many(self, keys: Sequence[Key]) -> dict[Key, Any]:
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, object]:
         """The answers that are known."""
         found: dict[Key, Any] = {}
         today = int(time.time()) // DAY
@@ -169,7 +169,7 @@ class AnswerCache:
             self._give_up(error)
         return found
 
-    def put_many(self, items: Iterable[tuple[Key, Any]]) -> None:
+    def put_many(self, items: Iterable[tuple[Key, object]]) -> None:
         """Keep answers; when the file grows over its limit, those not used for longest go."""
         today = int(time.time()) // DAY
         rows = [(digest(key), today, encode(answer)) for key, answer in items]

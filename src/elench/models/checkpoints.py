@@ -64,7 +64,7 @@ def _memory_path() -> Path:
 
 
 @cache
-def _memory() -> dict[str, list[Any]]:
+def _memory() -> dict[str, list[object]]:
     try:
         found: dict[str, list[Any]] = json.loads(_memory_path().read_text(encoding="utf-8"))
         return found

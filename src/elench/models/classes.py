@@ -8,7 +8,7 @@ coarse class is the sum of its fine classes. Any sequence classifier whose label
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,9 @@ from elench.models.shipped import WEIGHTS, shipped_config, shipped_identity
 from elench.models.tokens import Tokens, padded, present
 from elench.models.transformer import load_stored, load_transformer
 from elench.requests import ClassifyQuestion, Floats, QuestionClass
+
+if TYPE_CHECKING:
+    from torch.nn import Module
 
 Rows = npt.NDArray[np.float64]
 WINDOW = 128
@@ -109,7 +112,7 @@ def load(identity: Identity) -> QuestionClasses:
     return QuestionClasses(Network(loaded.model, tokens).logits, tokens, labels)
 
 
-def torch_scores(net: Any) -> Callable[[Sequence[Sequence[int]]], Floats]:
+def torch_scores(net: Module) -> Callable[[Sequence[Sequence[int]]], Floats]:
     """The scores of a network in training, or of one on another base than the embedded encoder."""
 
     def scores(rows: Sequence[Sequence[int]]) -> Floats:

@@ -75,7 +75,7 @@ class Answering(Protocol):
     @property
     def limits(self) -> Limits: ...
 
-    def post_all(self, path: str, bodies: Sequence[dict[str, Any]]) -> list[Any]: ...
+    def post_all(self, path: str, bodies: Sequence[dict[str, object]]) -> list[object]: ...
 
 
 class Remote(Model[Request[object], object]):
@@ -141,7 +141,7 @@ def _written(choice: Mapping[str, Any]) -> str:
     return content.strip()
 
 
-def _tokens(choice: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _tokens(choice: Mapping[str, object]) -> list[dict[str, object]]:
     """The written tokens with their probabilities; empty where the server gives none."""
     logprobs = choice.get("logprobs")
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
@@ -149,7 +149,7 @@ def _tokens(choice: Mapping[str, Any]) -> list[dict[str, Any]]:
     return tokens if usable and tokens is not None else []
 
 
-def _probability(token: Any) -> float | None:
+def _probability(token: object) -> float | None:
     value = token.get("logprob") if isinstance(token, dict) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value) or value > 1e-3:
         return None

@@ -70,7 +70,7 @@ class Limits:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
+    def redirect_request(self, *_: object) -> None:
         return None
 
 
@@ -98,7 +98,7 @@ class Client:
             raise UsageError(f"{KEY} is not sent over plain http to {self.host}: use https, or unset {KEY}")
         self.opener = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
 
-    def post_all(self, path: str, bodies: Sequence[dict[str, Any]]) -> list[Any]:
+    def post_all(self, path: str, bodies: Sequence[dict[str, object]]) -> list[object]:
         """The decoded answers in order; a Failure with the reason in the place of one that could not be had."""
 
         def one(body: dict[str, Any]) -> Any:
@@ -110,7 +110,7 @@ class Client:
         with ThreadPoolExecutor(max(1, min(self.limits.concurrency, len(bodies)))) as pool:
             return list(pool.map(one, bodies))
 
-    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    def post(self, path: str, body: dict[str, object]) -> dict[str, object]:
         """One request, retried; Unscored when the server fails for good, UsageError when no request can succeed."""
         problem = ""
         for attempt in range(self.limits.retries + 1):
@@ -149,7 +149,7 @@ class Client:
         except ValueError:
             return None
 
-    def _send(self, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
+    def _send(self, path: str, body: dict[str, object] | None) -> dict[str, object]:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
@@ -205,7 +205,7 @@ class Client:
                 self.next_start = start + 60.0 / limits.per_minute
         time.sleep(max(0.0, start - time.monotonic()))
 
-    def _pay(self, answer: dict[str, Any]) -> None:
+    def _pay(self, answer: dict[str, object]) -> None:
         usage = answer.get("usage")
         if isinstance(usage, dict):
             read, written = (usage.get(name) for name in ("prompt_tokens", "completion_tokens"))

@@ -71,7 +71,7 @@ class InProcess:
         self.server = server
         self.last: dict[str, Any] = {}
 
-    def post_all(self, path: str, bodies: Sequence[dict[str, Any]]) -> list[Any]:
+    def post_all(self, path: str, bodies: Sequence[dict[str, object]]) -> list[object]:
         """The answers in order; a Failure with llama.cpp's reason in the place of one that could not be had."""
         return [self._post(body) for body in bodies]
 

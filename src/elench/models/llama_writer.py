@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,10 @@ from elench.models.shipped import WEIGHTS, grow, shipped_config
 from elench.models.tokens import Ints, padded, present
 from elench.requests import Floats
 
-Memory = dict[str, Any]
+if TYPE_CHECKING:
+    from onnxruntime import OrtValue
+
+Memory = dict[str, "OrtValue"]
 """Keys and values by the graph's names (`layers.0.key`), as ONNX Runtime holds them: rows × groups × tokens × size."""
 
 
@@ -134,7 +137,7 @@ def _by_text(owners: Sequence[int], texts: int, groups: int, queries: int) -> di
     return {"slots": np.array(slots), "places": places} | {name: np.array(size) for name, size in sizes.items()}
 
 
-def _held(values: Array) -> Any:
+def _held(values: Array) -> OrtValue:
     """An array as ONNX Runtime's own value."""
     import onnxruntime
 

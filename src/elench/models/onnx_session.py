@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ import numpy.typing as npt
 from elench.errors import MissingModel
 from elench.models.checkpoints import need
 from elench.models.shipped import SHIPPED
+
+if TYPE_CHECKING:
+    from onnxruntime import OrtValue
 
 Array = npt.NDArray[Any]
 GRAPHS = SHIPPED / "graphs"
@@ -63,9 +66,9 @@ class Session:
         found: list[Array] = self.inner.run(outputs, dict(inputs))
         return found
 
-    def run_held(self, inputs: Mapping[str, Any], outputs: list[str]) -> list[Any]:
+    def run_held(self, inputs: Mapping[str, OrtValue], outputs: list[str]) -> list[OrtValue]:
         """As `run`, on values that ONNX Runtime holds: what goes from one run to the next is not copied."""
-        found: list[Any] = self.inner.run_with_ort_values(outputs, dict(inputs))
+        found: list[OrtValue] = self.inner.run_with_ort_values(outputs, dict(inputs))
         return found
 
 

@@ -68,7 +68,7 @@ def save_shipped(
     *,
     base_name: str,
     base: Path,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, object] | None = None,
     kind: str = "fp16",
 ) -> int:
     """Store what training changed in `folder`; gives the size of the weights in bytes.

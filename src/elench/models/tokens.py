@@ -7,12 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from elench.requests import Span
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+    from transformers import PreTrainedTokenizerBase
 
 Ints = npt.NDArray[np.int64]
 UNLIMITED = 1 << 20
@@ -25,8 +29,8 @@ SPECIAL = ("cls", "sep", "pad", "mask", "bos", "eos")
 class Tokens:
     """A tokenizer with the ids of its special tokens (None where it has none)."""
 
-    backend: Any
-    """A tokenizers.Tokenizer without padding and truncation."""
+    backend: Tokenizer
+    """Without padding and truncation."""
     cls: int | None = None
     sep: int | None = None
     pad: int | None = None
@@ -53,7 +57,7 @@ class Tokens:
         return cls._plain(backend, {s: config.get(f"{s}_token") for s in SPECIAL}, config.get("model_max_length"))
 
     @classmethod
-    def from_transformers(cls, tokenizer: Any) -> Tokens:
+    def from_transformers(cls, tokenizer: PreTrainedTokenizerBase) -> Tokens:
         """The same for a tokenizer that transformers loaded."""
         from tokenizers import Tokenizer
 
@@ -64,7 +68,7 @@ class Tokens:
         return found
 
     @classmethod
-    def _plain(cls, backend: Any, names: dict[str, Any], limit: Any) -> Tokens:
+    def _plain(cls, backend: Tokenizer, names: dict[str, Any], limit: float | None) -> Tokens:
         backend.no_truncation()
         backend.no_padding()
         words = {s: (w.get("content") if isinstance(w, dict) else w) for s, w in names.items()}
@@ -103,7 +107,7 @@ class Tokens:
 
     def names(self, ids: Sequence[int]) -> list[str]:
         """The tokens as the vocabulary spells them."""
-        return [self.backend.id_to_token(i) for i in ids]
+        return [self.backend.id_to_token(i) or "" for i in ids]
 
     def decode(self, ids: Sequence[int]) -> str:
         return str(self.backend.decode(list(ids), skip_special_tokens=True))

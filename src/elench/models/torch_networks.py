@@ -19,6 +19,7 @@ from elench.requests import Floats
 
 if TYPE_CHECKING:
     import torch
+    from torch.nn import Module
 
 PLAIN = ("bert", "roberta", "xlm-roberta", "electra", "camembert")
 """Encoders with nothing between the last layer and the output: layers above the one asked for can be left out."""
@@ -31,7 +32,7 @@ FACTS = 9
 class Network:
     """A transformers model that is called with padded rows."""
 
-    def __init__(self, model: Any, tokens: Tokens) -> None:
+    def __init__(self, model: Module, tokens: Tokens) -> None:
         self.model, self.tokens = model, tokens
 
     def inputs(self, rows: Sequence[Sequence[int]], types: Ints | None = None) -> dict[str, Any]:
@@ -130,7 +131,7 @@ class Encoder(Network):
 class CausalNetwork(Network):
     """Log-probabilities of a decoder-only checkpoint, log-softmax at the wanted positions only."""
 
-    def __init__(self, model: Any, tokens: Tokens) -> None:
+    def __init__(self, model: Module, tokens: Tokens) -> None:
         super().__init__(model, tokens)
         self.head = self._head()
 
@@ -161,7 +162,7 @@ class CausalNetwork(Network):
                 values += (best - logits.logsumexp(1)).tolist()
         return values
 
-    def _head(self) -> Any:
+    def _head(self) -> Module:
         """The output layer, if it alone lies between the last hidden state and the logits; else None."""
         import torch
 
@@ -177,7 +178,7 @@ class Generator:
     """Writes endings with transformers' own search, one branch at a time: the reference for elench.models.branches,
     and for askers on a base that the shipped graphs do not fit."""
 
-    def __init__(self, model: Any, end: int) -> None:
+    def __init__(self, model: Module, end: int) -> None:
         self.model, self.end = model, end
 
     def write(
@@ -216,7 +217,7 @@ class TokenClassifier(Network):
 class TrainedKeyphrases:
     """A keyphrase network in training, or on another base than the embedded encoder."""
 
-    def __init__(self, network: Any) -> None:
+    def __init__(self, network: Module) -> None:
         self.network = network
 
     def keyphrase_logits(self, rows: Sequence[Sequence[int]], types: Ints, facts: Ints) -> Floats:
@@ -239,7 +240,7 @@ def quiet() -> None:
     logging.disable_progress_bar()
 
 
-def build_reader(base: Path, settings: Mapping[str, Any]) -> Any:
+def build_reader(base: Path, settings: Mapping[str, Any]) -> Module:
     """The untrained span model on a base encoder."""
     from transformers import AutoModelForQuestionAnswering
 
@@ -247,7 +248,7 @@ def build_reader(base: Path, settings: Mapping[str, Any]) -> Any:
     return AutoModelForQuestionAnswering.from_pretrained(base, use_safetensors=True)
 
 
-def build_classifier(base: Path, settings: Mapping[str, Any]) -> Any:
+def build_classifier(base: Path, settings: Mapping[str, Any]) -> Module:
     """The untrained classifier on a base encoder, for `settings["labels"]`."""
     from transformers import AutoModelForSequenceClassification
 
@@ -256,7 +257,7 @@ def build_classifier(base: Path, settings: Mapping[str, Any]) -> Any:
     return AutoModelForSequenceClassification.from_pretrained(base, num_labels=labels, use_safetensors=True)
 
 
-def build_masked(base: Path, settings: Mapping[str, Any]) -> Any:
+def build_masked(base: Path, settings: Mapping[str, Any]) -> Module:
     """The untrained masked-word model on a base encoder."""
     from transformers import AutoModelForMaskedLM
 
@@ -264,7 +265,7 @@ def build_masked(base: Path, settings: Mapping[str, Any]) -> Any:
     return AutoModelForMaskedLM.from_pretrained(base, use_safetensors=True)
 
 
-def build_classes(base: Path, settings: Mapping[str, Any]) -> Any:
+def build_classes(base: Path, settings: Mapping[str, Any]) -> Module:
     """The encoder in a folder with an untrained head for `settings["labels"]`."""
     import torch
     from transformers import AutoModel
@@ -277,7 +278,7 @@ def build_classes(base: Path, settings: Mapping[str, Any]) -> Any:
     return torch.nn.ModuleDict({"encoder": encoder, "head": head})
 
 
-def class_logits(net: Any, ids: torch.Tensor, mask: torch.Tensor, dropout: float = 0.0) -> torch.Tensor:
+def class_logits(net: Module, ids: torch.Tensor, mask: torch.Tensor, dropout: float = 0.0) -> torch.Tensor:
     """Fine-class logits of padded questions: one layer on [mean of all pieces; first piece]."""
     import torch
 
@@ -288,7 +289,7 @@ def class_logits(net: Any, ids: torch.Tensor, mask: torch.Tensor, dropout: float
     return scores
 
 
-def build_keyphrases(base: Path, settings: Mapping[str, Any]) -> Any:
+def build_keyphrases(base: Path, settings: Mapping[str, Any]) -> Module:
     """The keyphrase network on the base encoder in a folder: facts added to the word embeddings, two classes on top."""
     import torch
     from transformers import AutoModel

@@ -16,14 +16,16 @@ from elench.requests import Span
 
 if TYPE_CHECKING:
     import torch
+    from torch.nn import Module
+    from transformers import PreTrainedTokenizerBase as Tokenizer
 
 
 @dataclass(frozen=True)
 class Loaded:
     """A checkpoint in memory, ready to answer."""
 
-    model: Any
-    tokenizer: Any
+    model: Module
+    tokenizer: Tokenizer
 
 
 def load_transformer(identity: Identity, kind: str, **settings: Any) -> Loaded:
@@ -54,7 +56,7 @@ def load_transformer(identity: Identity, kind: str, **settings: Any) -> Loaded:
     return Loaded(model, tokenizer)
 
 
-def load_stored(identity: Identity, build: Callable[[Path, Mapping[str, Any]], Any]) -> Loaded:
+def load_stored(identity: Identity, build: Callable[[Path, Mapping[str, Any]], Module]) -> Loaded:
     """A model that elench stored, on a base that the shipped graphs do not fit; `build` makes it untrained."""
     need("torch", "transformers", "safetensors")
     from transformers import AutoTokenizer
@@ -73,7 +75,7 @@ def window(loaded: Loaded, most: int = 1 << 20) -> int:
     return int(min(size for size in sizes if size and size > 0))
 
 
-def pieces(tokenizer: Any, texts: Sequence[str]) -> list[tuple[list[int], list[Span]]]:
+def pieces(tokenizer: Tokenizer, texts: Sequence[str]) -> list[tuple[list[int], list[Span]]]:
     """Token ids and places of each text, without special tokens; a blank before a word is not part of its place."""
     if not texts:
         return []
@@ -92,7 +94,7 @@ def even_parts(n: int, size: int) -> list[Span]:
     return list(pairwise(edges))
 
 
-def padded(rows: Sequence[Sequence[int]], fill: int, device: Any) -> torch.Tensor:
+def padded(rows: Sequence[Sequence[int]], fill: int, device: torch.device | str) -> torch.Tensor:
     """Rows of different length as one tensor, filled on the right."""
     import torch
 
@@ -100,7 +102,7 @@ def padded(rows: Sequence[Sequence[int]], fill: int, device: Any) -> torch.Tenso
     return torch.tensor([[*row, *[fill] * (width - len(row))] for row in rows], device=device)
 
 
-def padding_id(tokenizer: Any) -> int:
+def padding_id(tokenizer: Tokenizer) -> int:
     """What fills the rows of a batch; no answer depends on it."""
     return int(tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id or 0)
 

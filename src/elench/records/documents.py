@@ -17,7 +17,7 @@ WRAPPERS = ("data", "records", "rows", "samples", "examples", "instances", "item
 """Names under which other tools keep the list of records, likeliest first."""
 
 
-def parse_document(path: Path) -> Any:
+def parse_document(path: Path) -> object:
     """The whole file as one JSON value; ValueError when it is not one, UsageError when it is not UTF-8."""
     try:
         text = read_text(path)
@@ -26,7 +26,7 @@ def parse_document(path: Path) -> Any:
     return json.loads(text or "[]", parse_constant=constant)
 
 
-def rows_of(document: Any, path: Path) -> Iterator[InputRow]:
+def rows_of(document: object, path: Path) -> Iterator[InputRow]:
     """The records of a JSON document; they are numbered from 1."""
     for number, row in enumerate(_rows(document, path), 1):
         yield number, row if isinstance(row, dict) else Reject(number, "a record must be a JSON object: {…}", row)

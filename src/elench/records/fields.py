@@ -18,17 +18,17 @@ PASSAGE_KEYS = ("text", "page_content", "content", "passage", "contents")
 """Where retrieval tools put the text of a passage that is an object."""
 
 
-def check_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+def check_fields(given: Mapping[str, object]) -> dict[str, Any]:
     """The known fields of a JSON object, checked and converted; UsageError names the field and says what to do."""
     return {name: CHECKS[name](name, given[name]) for name in given if name in CHECKS}
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     names = {dict: "an object", list: "a list", tuple: "a list", str: "a string", bool: "true/false"}
     return "null" if value is None else names.get(type(value), "a number")
 
 
-def _wrong(name: str, wanted: str, value: Any) -> UsageError:
+def _wrong(name: str, wanted: str, value: object) -> UsageError:
     inside = ""
     if name in (*TEXTS, "references") and isinstance(value, Mapping):
         inside = f" with {', '.join(map(str, value))[:80]}: name a part of it, --map {name}={name}.PART"
@@ -39,7 +39,7 @@ def _wrong(name: str, wanted: str, value: Any) -> UsageError:
     return UsageError(f"field '{name}' must be {wanted}, not {_kind(value)}{inside}")
 
 
-def _name(name: str, value: Any) -> str | None:
+def _name(name: str, value: object) -> str | None:
     """A name: text, or a number used as one."""
     value = number_text(value)
     if value is None:
@@ -51,7 +51,7 @@ def _name(name: str, value: Any) -> str | None:
     return _text(name, value)
 
 
-def _text(name: str, value: Any) -> str | None:
+def _text(name: str, value: object) -> str | None:
     """A text; a number is read as it prints, since answers may be years or amounts."""
     value = number_text(value)
     if value is not None and not isinstance(value, str):
@@ -61,7 +61,7 @@ def _text(name: str, value: Any) -> str | None:
     return value
 
 
-def number_text(value: Any) -> Any:
+def number_text(value: object) -> Any:
     """A number as text, 3.0 as 3; anything else as it is."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or not -1e300 < value < 1e300:
         return value
@@ -76,7 +76,7 @@ def _encodes(text: str) -> bool:
     return True
 
 
-def _context(name: str, value: Any) -> str | tuple[str, ...] | None:
+def _context(name: str, value: object) -> str | tuple[str, ...] | None:
     """One text, or a list of passages: texts, objects that hold one, or HotpotQA's titles with their sentences."""
     if isinstance(value, Mapping) and isinstance(value.get("sentences"), (list, tuple)):
         value = value["sentences"]
@@ -97,7 +97,7 @@ def _context(name: str, value: Any) -> str | tuple[str, ...] | None:
     return tuple(passages)
 
 
-def _references(name: str, value: Any) -> tuple[str, ...] | None:
+def _references(name: str, value: object) -> tuple[str, ...] | None:
     if value is None:
         return None
     if isinstance(value := number_text(value), str):
@@ -107,14 +107,14 @@ def _references(name: str, value: Any) -> tuple[str, ...] | None:
     return tuple(_reference(f"{name}[{i}]", item) for i, item in enumerate(value))
 
 
-def _reference(name: str, item: Any) -> str:
+def _reference(name: str, item: object) -> str:
     text = _text(name, item)
     if text is None:
         raise _wrong(name, "a string", item)
     return text
 
 
-def _judge(name: str, value: Any) -> str | None:
+def _judge(name: str, value: object) -> str | None:
     if value is not None and value not in JUDGES:
         shown = repr(value)[:40]
         raise UsageError(
@@ -123,7 +123,7 @@ def _judge(name: str, value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _number(name: str, value: Any) -> float:
+def _number(name: str, value: object) -> float:
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         value = float(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -138,7 +138,7 @@ def _number(name: str, value: Any) -> float:
     return number
 
 
-def _numbers(name: str, value: Any) -> dict[str, float]:
+def _numbers(name: str, value: object) -> dict[str, float]:
     """{dimension: number}; null means missing."""
     if value is None:
         return {}
@@ -147,7 +147,7 @@ def _numbers(name: str, value: Any) -> dict[str, float]:
     return {str(k): _number(f"{name}.{k}", v) for k, v in value.items() if v is not None}
 
 
-def _human(name: str, value: Any) -> dict[str, float]:
+def _human(name: str, value: object) -> dict[str, float]:
     """As `_numbers`; several ratings of one dimension belong into `ratings`."""
     several = next((k for k, v in value.items() if isinstance(v, list)), None) if isinstance(value, Mapping) else None
     if several is not None:
@@ -155,7 +155,7 @@ def _human(name: str, value: Any) -> dict[str, float]:
     return _numbers(name, value)
 
 
-def _ratings(name: str, value: Any) -> dict[str, tuple[float | None, ...]]:
+def _ratings(name: str, value: object) -> dict[str, tuple[float | None, ...]]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):

@@ -127,13 +127,13 @@ def read_json(path: Path) -> Iterator[InputRow]:
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
-def write_jsonl(objects: Iterable[dict[str, Any]], path: Path) -> None:
+def write_jsonl(objects: Iterable[dict[str, object]], path: Path) -> None:
     with path.open("w", encoding="utf-8") as file:
         for item in objects:
             file.write(json.dumps(item, ensure_ascii=False) + "\n")
 
 
-def flatten(item: dict[str, Any]) -> dict[str, Any]:
+def flatten(item: dict[str, object]) -> dict[str, object]:
     """An object as a table row: {human: {fluency: 3}} becomes human.fluency; lists and other objects become JSON."""
     row: dict[str, Any] = {}
     for name, value in item.items():
@@ -144,7 +144,7 @@ def flatten(item: dict[str, Any]) -> dict[str, Any]:
     return {k: json.dumps(v, ensure_ascii=False) if isinstance(v, (dict, list)) else v for k, v in row.items()}
 
 
-def write_csv(objects: Iterable[dict[str, Any]], path: Path) -> None:
+def write_csv(objects: Iterable[dict[str, object]], path: Path) -> None:
     """Columns are those of the first 1,000 rows; a later row with a new column is an error, not a silent loss."""
     rows = (flatten(item) for item in objects)
     head = list(islice(rows, 1000))
@@ -185,7 +185,7 @@ READERS: dict[str, Callable[[Path], Iterator[InputRow]]] = {
     ".json": read_json,
     ".xlsx": read_xlsx,
 }
-WRITERS: dict[str, Callable[[Iterable[dict[str, Any]], Path], None]] = {
+WRITERS: dict[str, Callable[[Iterable[dict[str, object]], Path], None]] = {
     ".jsonl": write_jsonl,
     ".csv": write_csv,
     ".tsv": write_csv,

@@ -136,7 +136,7 @@ def read_predictions(path: Path) -> dict[str, str]:
     return answers
 
 
-def _prediction(value: Any, where: str) -> str:
+def _prediction(value: object, where: str) -> str:
     """A text, the first of several, or KILT's list of {answer}."""
     if isinstance(value, list) and value:
         value = value[0]
@@ -147,7 +147,7 @@ def _prediction(value: Any, where: str) -> str:
     return value
 
 
-def spooled(rows: Iterable[Mapping[str, Any]]) -> Path:
+def spooled(rows: Iterable[Mapping[str, object]]) -> Path:
     """Rows as a temporary JSONL file, removed at exit, because rows may be read more than once."""
     with tempfile.NamedTemporaryFile("w", prefix="elench-", suffix=".jsonl", delete=False, encoding="utf-8") as file:
         for row in rows:

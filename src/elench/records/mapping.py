@@ -74,7 +74,7 @@ def normalised(column: str) -> str:
     return re.sub(r"[\s\-_]+", "_", apart).strip("_").lower()
 
 
-def value_at(row: Mapping[str, Any], column: str) -> Any:
+def value_at(row: Mapping[str, object], column: str) -> object:
     """What a column holds: a key, a path into objects and lists (`answers.text`), or several columns (`ref1+ref2`)."""
     if column in row:
         return row[column]

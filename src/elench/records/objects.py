@@ -16,7 +16,7 @@ from elench.records.spreadsheets import NESTED
 
 
 def as_rows(
-    source: Any,
+    source: object,
     metrics: Sequence[Need] = (),
     mapping: Mapping[str, str] | None = None,
     judge: str | None = None,
@@ -56,11 +56,11 @@ def _with(record: Record, judge: str | None, assumed: str | None, any_language: 
     return dataclasses.replace(record, **changes) if changes else record
 
 
-def _as_dict(row: Any) -> Any:
+def _as_dict(row: object) -> object:
     return dataclasses.asdict(row) if dataclasses.is_dataclass(row) and not isinstance(row, type) else row
 
 
-def _as_record(row: Any, i: int, schema: Recognised | None, mapping: Mapping[str, str]) -> Record:
+def _as_record(row: object, i: int, schema: Recognised | None, mapping: Mapping[str, str]) -> Record:
     if not isinstance(row, Mapping):
         raise UsageError(f"a record is a dict, a dataclass or a Record, not {type(row).__name__}")
     given = {str(k): _plain(v) for k, v in row.items()}

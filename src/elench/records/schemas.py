@@ -25,7 +25,7 @@ class Schema:
     marks: tuple[tuple[str, ...], ...]
     """Each group must be met by one of its columns."""
     columns: Columns
-    adapt: Callable[[Mapping[str, Any]], dict[str, Any]] | None = field(default=None, compare=False)
+    adapt: Callable[[Mapping[str, object]], dict[str, object]] | None = field(default=None, compare=False)
     """For files whose rows need more than other names."""
     separator: str = ""
     """What separates the passages of a context that a table holds as one cell."""
@@ -38,12 +38,12 @@ class Recognised:
     name: str
     mapping: Mapping[str, str]
     """Field → column, as written in the file."""
-    adapt: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
+    adapt: Callable[[Mapping[str, object]], dict[str, object]] | None = None
     separator: str = ""
     gold: bool = False
     """The file holds gold answers; a system's may be elsewhere."""
 
-    def rename(self, row: Mapping[str, Any], asked: Mapping[str, str]) -> dict[str, Any]:
+    def rename(self, row: Mapping[str, object], asked: Mapping[str, str]) -> dict[str, object]:
         """The row under the names of a record's fields; what was asked for (--map) counts more."""
         given = self._adapted(row, asked) if self.adapt else translate(row, self.with_asked(asked))
         given = with_lists(given)
@@ -57,7 +57,7 @@ class Recognised:
         taken = set(asked.values())
         return {**{name: column for name, column in self.mapping.items() if column not in taken}, **asked}
 
-    def _adapted(self, row: Mapping[str, Any], asked: Mapping[str, str]) -> dict[str, Any]:
+    def _adapted(self, row: Mapping[str, object], asked: Mapping[str, str]) -> dict[str, object]:
         """The row as the schema reads it, with the columns asked for; a mapped answer is a prediction."""
         assert self.adapt is not None
         values = {name: value_at(row, column) for name, column in asked.items()}
@@ -72,7 +72,7 @@ class Recognised:
         return f"{self.name} recognised" + (f": {pairs}" if pairs else "")
 
 
-def recognise(rows: Sequence[Mapping[str, Any]]) -> Recognised | None:
+def recognise(rows: Sequence[Mapping[str, object]]) -> Recognised | None:
     """The schema of a file's first rows; None when its columns are elench's own names, or unknown ones."""
     columns = list(dict.fromkeys(str(name) for row in rows for name in row))
     spelling = {normalised(column): column for column in reversed(columns)}
@@ -97,7 +97,7 @@ def recognise(rows: Sequence[Mapping[str, Any]]) -> Recognised | None:
 SPELLINGS = {"references": ("reference",), "context": ("contexts",)}
 
 
-def _mapping(columns: Columns, spelling: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def _mapping(columns: Columns, spelling: Mapping[str, str], rows: Sequence[Mapping[str, object]]) -> dict[str, str]:
     filled = {name for name, column in spelling.items() if any(row.get(column) not in (None, "", []) for row in rows)}
     mapping: dict[str, str] = {}
     for name in CHECKS:
@@ -110,7 +110,7 @@ def _mapping(columns: Columns, spelling: Mapping[str, str], rows: Sequence[Mappi
     return mapping
 
 
-def _repeats(column: str, rows: Sequence[Mapping[str, Any]]) -> bool:
+def _repeats(column: str, rows: Sequence[Mapping[str, object]]) -> bool:
     values = [str(row[column]) for row in rows if row.get(column) not in (None, "")]
     return len(set(values)) < len(values)
 
@@ -127,18 +127,18 @@ def _printed(text: str) -> Any:
 # --- files whose rows need more than other names ---------------------------------------------------------------------
 
 
-def _first(row: Mapping[str, Any], *names: str) -> Any:
+def _first(row: Mapping[str, object], *names: str) -> Any:
     return next((row[name] for name in names if row.get(name) not in (None, "", [])), None)
 
 
-def _predicted(row: Mapping[str, Any]) -> Any:
+def _predicted(row: Mapping[str, object]) -> Any:
     """What a system answered; it may be empty, which is how SQuAD v2's programs say "no answer"."""
     names = (*PREDICTIONS, "answer")
     found = _first(row, *names)
     return "" if found is None and any(row.get(name) == "" for name in names) else found
 
 
-def _kept(row: Mapping[str, Any], used: Iterable[str], fields: Mapping[str, Any]) -> dict[str, Any]:
+def _kept(row: Mapping[str, object], used: Iterable[str], fields: Mapping[str, object]) -> dict[str, object]:
     """The fields that are there, and the row's other columns."""
     present = {name: value for name, value in fields.items() if value is not None}
     return {**{k: v for k, v in row.items() if k not in used and k not in fields}, **present}
@@ -150,7 +150,7 @@ KEPT = ("answers", "output", "doc")
 """Columns that a schema reads even when --map names them, too."""
 
 
-def _squad(row: Mapping[str, Any]) -> dict[str, Any]:
+def _squad(row: Mapping[str, object]) -> dict[str, object]:
     """Gold answers are the references of a prediction; without one, the first of them is the question's answer."""
     answers = row.get("answers")
     if isinstance(answers, str) and answers.lstrip().startswith(("{", "[")):  # a table's cell
@@ -162,13 +162,13 @@ def _squad(row: Mapping[str, Any]) -> dict[str, Any]:
         texts = [t.get("text") if isinstance(t, Mapping) else t for t in texts]
     prediction = _predicted(row)
     first = texts[0] if isinstance(texts, list) and texts else None
-    fields: dict[str, Any] = {"answer": first} if prediction is None else {"answer": prediction, "references": texts}
+    fields: dict[str, object] = {"answer": first} if prediction is None else {"answer": prediction, "references": texts}
     if prediction is not None and "judge" not in row:
         fields["judge"] = "answer"
     return _kept(row, PREDICTIONS if prediction is not None else (), fields)
 
 
-def _lm_eval(row: Mapping[str, Any]) -> dict[str, Any]:
+def _lm_eval(row: Mapping[str, object]) -> dict[str, object]:
     """One sample: the document's question and passage, the filtered response, the target."""
     doc = row.get("doc")
     document = doc if isinstance(doc, Mapping) else {}
@@ -178,7 +178,7 @@ def _lm_eval(row: Mapping[str, Any]) -> dict[str, Any]:
     rule = row.get("filter")
     metrics = row.get("metrics")
     names = metrics if isinstance(metrics, list) else []
-    peers = {n: row[n] for n in names if isinstance(n, str) and isinstance(row.get(n), (int, float))}
+    peers = {n: float(v) for n in names if isinstance(n, str) and isinstance(v := row.get(n), (int, float))}
     fields = {
         "id": row.get("doc_id"),
         "question": question if isinstance(question, str) else None,
@@ -186,14 +186,14 @@ def _lm_eval(row: Mapping[str, Any]) -> dict[str, Any]:
         "answer": answer,
         "references": [str(t) for t in targets if isinstance(t, (str, int, float))] or None,
         "system": rule if rule not in (None, "none") else None,
-        "peers": {n: float(v) for n, v in peers.items()} or None,
+        "peers": peers or None,
         "judge": "answer",
     }
     used = ("resps", "filtered_resps", "arguments", "target", "filter", "doc_id", *peers)
     return _kept(row, used, fields)
 
 
-def _lm_eval_answer(row: Mapping[str, Any]) -> tuple[str | None, list[Any]]:
+def _lm_eval_answer(row: Mapping[str, object]) -> tuple[str | None, list[Any]]:
     """What the model answered, and the targets. Where choices were compared by likelihood: the likeliest choice."""
     target = row.get("target")
     targets = target if isinstance(target, list) else [target]
@@ -238,7 +238,7 @@ def _continuations(arguments: Any) -> list[str]:
     return [text.strip() for text in texts if isinstance(text, str)]
 
 
-def _kilt(row: Mapping[str, Any]) -> dict[str, Any]:
+def _kilt(row: Mapping[str, object]) -> dict[str, object]:
     """`output` lists gold answers with their provenance; a prediction column holds what is judged."""
     output = row.get("output")
     entries = output if isinstance(output, list) else []

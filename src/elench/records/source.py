@@ -254,7 +254,7 @@ def require_file(path: Path, name: str = "") -> None:
         raise UsageError(f"{name or path}: {'is a folder; name a file in it' if path.is_dir() else 'no such file'}")
 
 
-def sniffed(head: Sequence[InputRow]) -> list[dict[str, Any]]:
+def sniffed(head: Sequence[InputRow]) -> list[dict[str, object]]:
     """The rows among the first ones that show which columns a file has."""
     return [row for _, row in head[:SNIFFED] if isinstance(row, dict)]
 

@@ -71,13 +71,13 @@ def _check_header(header: list[str], path: Path) -> None:
         raise UsageError(f"{path}:1: the header is not valid UTF-8: save the file as UTF-8")
 
 
-def _row(header: list[str], cells: list[str], line: int, delimiter: str) -> dict[str, Any] | Reject:
+def _row(header: list[str], cells: list[str], line: int, delimiter: str) -> dict[str, object] | Reject:
     raw = {name: shown(cell) for name, cell in zip(header, cells, strict=False)}
     if len(cells) != len(header) and any(cells[len(header) :]):
         return Reject(line, f"the row has {len(cells)} cells, the header {len(header)}", raw)
     if len(cells) < len(header):
         return Reject(line, f"the row has {len(cells)} cells, the header {len(header)}", raw)
-    row: dict[str, Any] = {}
+    row: dict[str, object] = {}
     for name, cell in zip(header, cells, strict=False):
         if cell == "" or not name:
             continue
@@ -104,7 +104,7 @@ def printed_list(text: str) -> list[Any] | None:
     return value if isinstance(value, list) else None
 
 
-def with_lists(row: Mapping[str, Any]) -> dict[str, Any]:
+def with_lists(row: Mapping[str, object]) -> dict[str, object]:
     """The row with references and context as lists where a cell holds a printed list of texts."""
     found = {name: printed_list(cell) for name in LISTS if isinstance(cell := row.get(name), str)}
     lists = {name: v for name, v in found.items() if v is not None and all(isinstance(text, str) for text in v)}
@@ -129,7 +129,7 @@ def _with_commas(text: str) -> str:
     return "".join(parts)
 
 
-def set_cell(row: dict[str, Any], name: str, cell: str, decimal_comma: re.Pattern[str] | None = None) -> None:
+def set_cell(row: dict[str, object], name: str, cell: str, decimal_comma: re.Pattern[str] | None = None) -> None:
     """Put a cell into its field: nested objects are JSON, `human.fluency` is a number inside `human`."""
     outer, dot, inner = name.partition(".")
     if name in NESTED:

@@ -53,12 +53,12 @@ class _Together(Generic[T]):
     def __init__(self, awaitables: tuple[Awaitable[Any], ...]) -> None:
         self.awaitables = awaitables
 
-    def __await__(self) -> Generator[tuple[Request[object], ...], list[Any], T]:
+    def __await__(self) -> Generator[tuple[Request[object], ...], list[object], T]:
         steps = [a.__await__() for a in self.awaitables]
         results: list[Any] = [None] * len(steps)
         open_requests: dict[int, tuple[Request[object], ...]] = {}
 
-        def advance(i: int, answers: list[Any] | None) -> None:
+        def advance(i: int, answers: list[object] | None) -> None:
             try:
                 # what await hands out is a generator
                 open_requests[i] = steps[i].send(answers)  # type: ignore[attr-defined]

@@ -128,7 +128,7 @@ def _part(out: Path) -> Path:
     return out.with_name(out.name + ".part.jsonl")
 
 
-def _differences(before: dict[str, Any], header: dict[str, Any]) -> list[str]:
+def _differences(before: dict[str, object], header: dict[str, object]) -> list[str]:
     return [name for name, value in json.loads(json.dumps(header)).items() if before.get(name) != value]
 
 

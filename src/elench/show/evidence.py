@@ -44,14 +44,14 @@ def evidence_html(evidence: Mapping[str, Any] | None, record: Record | None = No
     return "".join(map(block_html, blocks(evidence, record)))
 
 
-def evidence_rich(evidence: Mapping[str, Any] | None) -> RenderableType:
+def evidence_rich(evidence: Mapping[str, object] | None) -> RenderableType:
     """Evidence for the terminal."""
     from rich.console import Group
 
     return Group(*map(block_rich, blocks(evidence, None)))
 
 
-def evidence_text(evidence: Mapping[str, Any] | None, width: int = 100) -> str:
+def evidence_text(evidence: Mapping[str, object] | None, width: int = 100) -> str:
     """Evidence as plain text."""
     import io
 

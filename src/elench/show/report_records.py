@@ -7,7 +7,6 @@ import json
 import zlib
 from collections.abc import Iterator, Sequence
 from html import escape
-from typing import Any
 
 import numpy as np
 
@@ -63,7 +62,7 @@ def _by_interest(view: View) -> list[int]:
     return list(dict.fromkeys([*first, *rest]))
 
 
-def _payload(view: View, listed: Sequence[int], detailed: set[int]) -> dict[str, Any]:
+def _payload(view: View, listed: Sequence[int], detailed: set[int]) -> dict[str, object]:
     applies: dict[str, set[str]] = {judge: set() for judge in view.judges}  # metrics that score such records at all
     for row in view.rows:
         applies[row.judge] |= row.outcome.scores.keys()

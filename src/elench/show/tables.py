@@ -58,7 +58,7 @@ def _text(grids: Sequence[Grid], notes: Sequence[str], width: int) -> str:
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
 
-def _object(grid: Grid) -> dict[str, Any]:
+def _object(grid: Grid) -> dict[str, object]:
     return {"title": grid.title, "header": list(grid.header), "rows": [[str(c) for c in row] for row in grid.rows]}
 
 
@@ -128,5 +128,5 @@ def as_html(grid: Grid, kind: str = "") -> str:
     return f'<div class="scroll {kind}"><table>{title}{top}<tbody>{body}</tbody></table></div>'
 
 
-def as_json(value: Any) -> str:
+def as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1) + "\n"

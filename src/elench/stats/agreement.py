@@ -6,9 +6,10 @@ A rating matrix has one row per rater and one column per item, NaN (or None) whe
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
 from elench.errors import UsageError
@@ -17,6 +18,8 @@ from elench.stats.resampling import counts
 from elench.stats.resampling_plan import FEWEST_UNITS, codes
 
 Array = NDArray[np.float64]
+RatingMatrix = npt.ArrayLike | Sequence[Sequence[float | None]]
+"""Ratings as raters × items; a gap is NaN or None."""
 LEVELS = ("nominal", "ordinal", "interval")
 
 
@@ -33,7 +36,7 @@ class Alpha(NamedTuple):
     """Why alpha is undefined."""
 
 
-def krippendorff_alpha(matrix: Any, level: str = "interval") -> Alpha:
+def krippendorff_alpha(matrix: RatingMatrix, level: str = "interval") -> Alpha:
     """Agreement of raters on a nominal, ordinal or interval scale; gaps are allowed (Krippendorff 2011)."""
     table = _pairable(matrix, level)
     given = int(np.isfinite(table).sum())
@@ -45,7 +48,7 @@ def krippendorff_alpha(matrix: Any, level: str = "interval") -> Alpha:
 
 
 def alpha_interval(
-    matrix: Any,
+    matrix: RatingMatrix,
     level: str = "interval",
     *,
     groups: Sequence[Hashable] | None = None,
@@ -107,7 +110,7 @@ def _one_minus(observed: Array, expected: Array) -> Array:
     return np.where(varied, 1 - observed / np.where(varied, expected, 1.0), np.nan)
 
 
-def _pairable(matrix: Any, level: str) -> Array:
+def _pairable(matrix: RatingMatrix, level: str) -> Array:
     """The columns with at least two ratings."""
     if level not in LEVELS:
         raise UsageError(f"no scale {level!r}: choose {', '.join(LEVELS)}")
@@ -115,7 +118,7 @@ def _pairable(matrix: Any, level: str) -> Array:
     return table[:, np.isfinite(table).sum(axis=0) > 1]
 
 
-def as_matrix(matrix: Any) -> Array:
+def as_matrix(matrix: RatingMatrix) -> Array:
     """A rating matrix as floats, None as NaN."""
     try:
         table = np.array(matrix, dtype=np.float64)
@@ -146,7 +149,7 @@ def rating_matrix(records: Sequence[Record], dimension: str) -> Array:
     return as_matrix([[row[k] if k < len(row) else None for row in given] for k in range(raters)])
 
 
-def zscores(matrix: Any, by: str = "rater") -> Array:
+def zscores(matrix: RatingMatrix, by: str = "rater") -> Array:
     """Ratings in standard deviations from the mean of their rater (QAScore eq. 13) or item; NaN where all are equal."""
     table = as_matrix(matrix)
     if by not in ("rater", "item"):
@@ -159,7 +162,7 @@ def zscores(matrix: Any, by: str = "rater") -> Array:
     return np.where(flat, np.nan, (table - mean) / np.where(flat, 1.0, spread))
 
 
-def z_filter(matrix: Any, limit: float = 1.0, most: int = 5) -> Array:
+def z_filter(matrix: RatingMatrix, limit: float = 1.0, most: int = 5) -> Array:
     """KPQA's filter (§4.2): within each item drop the ratings with |z| > limit, the farthest first, at most `most`.
 
     Dropped ratings become NaN; an item whose ratings are all equal keeps them all."""
@@ -184,7 +187,9 @@ class RankPairs(NamedTuple):
     reason: str | None
 
 
-def rank_pair_accuracy(human: Any, scores: Any, groups: Sequence[Hashable], gap: float = 2.0) -> RankPairs:
+def rank_pair_accuracy(
+    human: npt.ArrayLike, scores: npt.ArrayLike, groups: Sequence[Hashable], gap: float = 2.0
+) -> RankPairs:
     """The win-lose match of KPQA Table 7: pairs within a group whose ratings differ by `gap` or more (the paper says
     "greater than 2", but its 93 pairs are these), and the share the metric orders the same way. Wilson's interval."""
     rating, score = np.asarray(human, dtype=np.float64), np.asarray(scores, dtype=np.float64)

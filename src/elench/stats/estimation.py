@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,8 +43,8 @@ class Estimate(NamedTuple):
 
 
 def prediction_powered(
-    human: Any,
-    scores: Any,
+    human: Array | Sequence[float | None],
+    scores: Array | Sequence[float | None],
     *,
     groups: Sequence[Hashable] | None = None,
     weight: float | None = None,
@@ -212,7 +212,7 @@ def ratings_needed(
     return Need(max(needed, FEWEST), alone, None)
 
 
-def _numbers(values: Any) -> Array:
+def _numbers(values: Array | Sequence[float | None]) -> Array:
     try:
         column = np.array([math.nan if v is None else v for v in values], dtype=np.float64)
     except (TypeError, ValueError):

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
 from elench.errors import UsageError
@@ -118,7 +118,9 @@ class _Equations:
         return np.asarray(np.exp(log_residual) * root.T @ root)
 
 
-def mixed_model(ratings: Any, systems: Sequence[str], passages: Sequence[Hashable], raters: Sequence[str]) -> MixedFit:
+def mixed_model(
+    ratings: npt.ArrayLike, systems: Sequence[str], passages: Sequence[Hashable], raters: Sequence[str]
+) -> MixedFit:
     """Fit the model to one rating per (rater, output); gaps (NaN) are left out."""
     y = np.asarray(ratings, dtype=np.float64)
     kept = np.flatnonzero(np.isfinite(y))

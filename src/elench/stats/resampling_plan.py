@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -76,7 +76,7 @@ class ResamplingPlan:
             found.append(f"only {self.systems} systems: intervals and p-values are rough below {FEW_SYSTEMS}")
         return found
 
-    def effective_n(self, values: Any) -> float | None:
+    def effective_n(self, values: npt.ArrayLike) -> float | None:
         """How many independent records would give the mean of `values` the same standard error (at most n).
 
         Variance by the units drawn; for groups and systems together the two variances minus that of single records

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
 EXACT = 50
 """Up to this many pairs every pattern of signs is counted."""
 
 
-def signed_rank(gaps: Any, two_sided: bool = False) -> float:
+def signed_rank(gaps: npt.ArrayLike, two_sided: bool = False) -> float:
     """p that the paired differences `gaps` lie above 0 (or, two-sided, away from it) only by chance.
 
     Zero differences are left out (Wilcoxon's own rule); without any difference p is 1. Under chance every sign is as

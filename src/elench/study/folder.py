@@ -186,7 +186,7 @@ def write_study(
     return load_study(folder)
 
 
-def _banned(key: str, workers: Sequence[str]) -> list[list[Any]]:
+def _banned(key: str, workers: Sequence[str]) -> list[list[object]]:
     """Worker ids that are not admitted, stored as pseudonyms of every source they could come from."""
     from elench.study.collect.security import Signer
 

@@ -30,6 +30,8 @@ from elench.train.options import destination, train_options
 
 if TYPE_CHECKING:
     import torch
+    from torch.nn import Module
+    from transformers import PreTrainedTokenizerBase as Tokenizer
 
 BASE = "smollm2-135m-instruct"
 HELD_OUT = 2
@@ -52,7 +54,7 @@ def corpora(data: Path) -> tuple[list[Example], list[Example]]:
     return train, [e for e in squad if e.group in kept]
 
 
-def branched(examples: list[Example], tokenizer: Any) -> list[Branched]:
+def branched(examples: list[Example], tokenizer: Tokenizer) -> list[Branched]:
     """Passages with their questions; a text is cut into passages as it will be when questions are asked."""
     found: dict[str, list[Example]] = defaultdict(list)
     cut = {text: passages(text) for text in {e.context for e in examples}}
@@ -70,7 +72,7 @@ def branched(examples: list[Example], tokenizer: Any) -> list[Branched]:
     return made
 
 
-def question_loss(model: Any, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+def question_loss(model: Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     """Mean cross entropy of the questions' tokens; only their positions meet the vocabulary."""
     import torch
 
@@ -86,7 +88,7 @@ SHAPE = {"rank": 16, "scale": 2.0, "skip": 10}
 """Of the corrections: their rank and scale, and how many of the lowest of the 30 blocks go without."""
 
 
-def new_asker(base: Path, shape: Mapping[str, Any], seed: int = 7) -> tuple[Any, Any]:
+def new_asker(base: Path, shape: Mapping[str, Any], seed: int = 7) -> tuple[Module, Tokenizer]:
     """The base language model with untrained corrections, and its tokenizer."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, logging
@@ -98,7 +100,9 @@ def new_asker(base: Path, shape: Mapping[str, Any], seed: int = 7) -> tuple[Any,
     return adapt(model, **shape), AutoTokenizer.from_pretrained(base)
 
 
-def train(data: Path, base: Path, out: Path, schedule: Schedule, *, resume: bool = False) -> tuple[Any, Any, Run]:
+def train(
+    data: Path, base: Path, out: Path, schedule: Schedule, *, resume: bool = False
+) -> tuple[Module, Tokenizer, Run]:
     """Train the asker's corrections on a base language model; checkpoints go to `out`."""
     model, tokenizer = new_asker(base, SHAPE, schedule.seed)
     examples, _ = corpora(data)
@@ -118,7 +122,7 @@ def train(data: Path, base: Path, out: Path, schedule: Schedule, *, resume: bool
     return model, tokenizer, run
 
 
-def pack(model: Any, base: Path, out: Path, facts: dict[str, Any]) -> None:
+def pack(model: Module, base: Path, out: Path, facts: dict[str, object]) -> None:
     """Store the trained corrections with their card."""
     size = save_shipped(model, out, base_name=BASE, base=base, settings=SHAPE)
     write_card(

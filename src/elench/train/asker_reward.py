@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,11 +16,15 @@ from elench.text.passages import passage_of, passages
 from elench.train.examples import Example
 from elench.train.selfcritical import Curve, Reward, RewardSchedule, Task, learn, save_curve
 
+if TYPE_CHECKING:
+    from torch.nn import Module
+    from transformers import PreTrainedTokenizerBase as Tokenizer
+
 JUDGED = 100
 """Held-back questions whose mean reward is the curve."""
 
 
-def tasks(examples: Sequence[Example], tokenizer: Any) -> list[Task]:
+def tasks(examples: Sequence[Example], tokenizer: Tokenizer) -> list[Task]:
     """Passage and wished-for answer as the prompt, the human question as the target."""
     made = []
     tokens = Tokens.from_transformers(tokenizer)
@@ -47,8 +51,8 @@ def filtered_reward(spec: str) -> Reward:
 
 
 def learn_from_reward(
-    model: Any,
-    tokenizer: Any,
+    model: Module,
+    tokenizer: Tokenizer,
     train: Sequence[Example],
     held_back: Sequence[Example],
     spec: str,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -51,7 +50,9 @@ def score_examples(
     return row, written
 
 
-def report(asker: Any, reader: Any, data: Path, most: int, show: int, seed: int) -> str:
+def report(
+    asker: Model[Ask, tuple[str, ...]], reader: Model[Read, Reading], data: Path, most: int, show: int, seed: int
+) -> str:
     """The figures on the articles kept back and on XQuAD (SQuAD dev, never trained on), and some of the questions."""
     rng = np.random.default_rng(seed)
     lines = [f"asker {asker.name}@{asker.sha256[:12]}, reader {reader.name}@{reader.sha256[:12]}"]

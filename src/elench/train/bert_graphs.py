@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from elench.train.graph import FLOAT, INT32, INT64, MICROSOFT, Graph
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class BertShape:
 MPNET = BertShape(layers=12, width=768, inner=3072, words=30527, epsilon=1e-5, relative=True)
 
 
-def bert(shape: BertShape, int8: bool = False, relate: bool = False) -> Any:
+def bert(shape: BertShape, int8: bool = False, relate: bool = False) -> ModelProto:
     """Hidden states after `shape.layers` layers from summed embeddings; with `relate`, also what LRM needs.
 
     Inputs: embeddings (batch × tokens × width, not normed yet), mask (batch × tokens, 1 for a real token); where the
@@ -119,7 +122,7 @@ def _row_cosine(g: Graph, x: str, name: str) -> str:
     return str(g.node("Unsqueeze", [found, g.constant("axis0", np.array([0], np.int64))], f"{name}.cosine"))
 
 
-def masked_head(shape: BertShape) -> Any:
+def masked_head(shape: BertShape) -> ModelProto:
     """Log-probabilities of given tokens from hidden states at masked places (decoder tied to the embeddings)."""
     g = Graph()
     g.input("states", FLOAT, ["places", shape.width])

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -32,6 +32,8 @@ from elench.train.options import destination, train_options
 
 if TYPE_CHECKING:
     import torch
+    from torch.nn import Module
+    from transformers import PreTrainedTokenizerBase as Tokenizer
 
 BASE = "all-minilm-l6-v2"
 KEPT = 0.1
@@ -87,7 +89,7 @@ def part(items: Sequence[Labelled], share: float, seed: int) -> tuple[list[Label
     return [i for i in items if i.question.lower() not in kept], [i for i in items if i.question.lower() in kept]
 
 
-def new_net(base: Path, labels: Sequence[str], seed: int) -> tuple[Any, Any]:
+def new_net(base: Path, labels: Sequence[str], seed: int) -> tuple[Module, Tokenizer]:
     """The encoder with an untrained head, and its tokenizer."""
     import torch
     from transformers import AutoTokenizer
@@ -108,7 +110,7 @@ class Item:
 
 def train(
     items: Sequence[Labelled], base: Path, out: Path, schedule: Schedule, options: Options, *, resume: bool = False
-) -> tuple[Any, Any, list[str], Run]:
+) -> tuple[Module, Tokenizer, list[str], Run]:
     """Fine-tune on labelled questions: the network, its tokenizer, the fine classes in order, and what was done."""
     import torch
 
@@ -126,7 +128,7 @@ def train(
     def epoch_items(rng: np.random.Generator, epoch: int) -> list[Item]:
         return [Item(_worn(item.ids, rng, options, mark, mask_id), item.target) for item in coded]
 
-    def loss(model: Any, batch: list[Item]) -> torch.Tensor:
+    def loss(model: Module, batch: list[Item]) -> torch.Tensor:
         rows = [i.ids for i in batch]
         inputs = torch.from_numpy(padded(rows)), torch.from_numpy(present(rows))
         scores = class_logits(model, *inputs, options.dropout)
@@ -171,7 +173,7 @@ def calibration_error(confidence: Rows, right: npt.NDArray[np.bool_], bins: int 
     return float(sum(gaps) / len(right))
 
 
-def answering(net: Any, tokenizer: Any, labels: Sequence[str]) -> QuestionClasses:
+def answering(net: Module, tokenizer: Tokenizer, labels: Sequence[str]) -> QuestionClasses:
     """The network as the model that answers, before calibration."""
     net.eval()
     return QuestionClasses(torch_scores(net), Tokens.from_transformers(tokenizer), labels)

@@ -12,7 +12,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 import numpy as np
@@ -24,6 +24,9 @@ from elench.train.options import destination, family_option, start_option
 from elench.train.pairs import Encoder, Pair, Task, classifier_options, predict, ship, shipped_labels, train_classifier
 from elench.train.reader_scores import auc
 
+if TYPE_CHECKING:
+    from torch.nn import Module
+
 LABELS = ["equivalent"]
 LIMITS = (96, 96)
 FILES = {"evouna_nq.jsonl": "correct", "semeval2013.jsonl": "correct", "sas.jsonl": "similarity"}
@@ -32,9 +35,20 @@ MADE = 0.25
 """Changed copies per judged answer."""
 
 
-def judged(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+class JudgedAnswer(TypedDict):
+    """A rated answer of one of FILES."""
+
+    question: str
+    answer: str
+    references: list[str]
+    file: str
+    rating: float
+    """From 0 to 1."""
+
+
+def judged(folder: Path) -> tuple[list[JudgedAnswer], list[JudgedAnswer]]:
     """Judged answers to train on, and those to the questions kept back (one in five, by question)."""
-    parts: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
+    parts: tuple[list[JudgedAnswer], list[JudgedAnswer]] = ([], [])
     for name, dimension in FILES.items():
         for line in (folder / name).read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
@@ -42,7 +56,10 @@ def judged(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
                 continue
             rating = row["human"][dimension] / HIGHEST.get(name, 1.0)
             kept = zlib.crc32(f"{name}{row['question'].lower()}".encode()) % 5 == 0
-            parts[kept].append({**row, "file": name, "rating": rating})
+            answer = JudgedAnswer(
+                question=row["question"], answer=row["answer"], references=row["references"], file=name, rating=rating
+            )
+            parts[kept].append(answer)
     return parts
 
 
@@ -51,7 +68,7 @@ def pair_of(question: str, reference: str, answer: str, target: float, kind: str
     return Pair(f"{question} {reference}", f"{question} {answer}", target, kind)
 
 
-def nearest(row: dict[str, Any]) -> str:
+def nearest(row: JudgedAnswer) -> str:
     """The reference that shares most with the answer."""
     found: str = max(row["references"], key=lambda r: f1(row["answer"], r))
     return found
@@ -60,7 +77,7 @@ def nearest(row: dict[str, Any]) -> str:
 class Draw:
     """Each round: every judged answer once with its nearest reference, and some changed or repeated references."""
 
-    def __init__(self, rows: Sequence[dict[str, Any]]) -> None:
+    def __init__(self, rows: Sequence[JudgedAnswer]) -> None:
         self.rows = rows
 
     def __call__(self, rng: np.random.Generator, epoch: int) -> list[Pair]:
@@ -80,9 +97,9 @@ class Draw:
         return pairs
 
 
-def figures(model: Any, encoder: Encoder, rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
+def figures(model: Module, encoder: Encoder, rows: Sequence[JudgedAnswer]) -> dict[str, dict[str, float]]:
     """Per file: AUC of right against wrong answers to the questions kept back (best reference), beside token F1's."""
-    groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    groups: dict[str, list[JudgedAnswer]] = defaultdict(list)
     for row in rows:
         groups[row["file"]].append(row)
     found = {}
@@ -96,12 +113,12 @@ def figures(model: Any, encoder: Encoder, rows: Sequence[dict[str, Any]]) -> dic
             best[i] = max(best[i], float(value))
         overlap = [max(f1(r["answer"], ref) for ref in r["references"]) for r in part]
         right = [r["rating"] > 0.5 for r in part]
-        row = {"n": len(part)}
+        figure: dict[str, float] = {"n": len(part)}
         for label, values in (("auc", best), ("auc of f1", overlap)):
             high = [v for v, good in zip(values, right, strict=True) if good]
             low = [v for v, good in zip(values, right, strict=True) if not good]
-            row[label] = round(auc(high, low), 3)
-        found[name] = row
+            figure[label] = round(auc(high, low), 3)
+        found[name] = figure
     return found
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+import numpy.typing as npt
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 OPSET, IR, MICROSOFT = 21, 10, "com.microsoft"
 FLOAT, INT64, INT32, UINT8, INT8 = (
@@ -19,17 +20,17 @@ class Graph:
     """A graph under construction: nodes, declared weights, inputs and outputs."""
 
     int8: bool = False
-    nodes: list[Any] = field(default_factory=list)
-    weights: dict[str, Any] = field(default_factory=dict)
-    inputs: list[Any] = field(default_factory=list)
-    outputs: list[Any] = field(default_factory=list)
+    nodes: list[NodeProto] = field(default_factory=list)
+    weights: dict[str, TensorProto] = field(default_factory=dict)
+    inputs: list[ValueInfoProto] = field(default_factory=list)
+    outputs: list[ValueInfoProto] = field(default_factory=list)
     quantised: dict[str, tuple[str, str]] = field(default_factory=dict)
 
-    def input(self, name: str, kind: int, shape: list[Any]) -> str:
+    def input(self, name: str, kind: int, shape: list[int | str]) -> str:
         self.inputs.append(helper.make_tensor_value_info(name, kind, shape))
         return name
 
-    def output(self, name: str, kind: int, shape: list[Any]) -> None:
+    def output(self, name: str, kind: int, shape: list[int | str]) -> None:
         self.outputs.append(helper.make_tensor_value_info(name, kind, shape))
 
     def weight(self, name: str, *shape: int, kind: int = FLOAT) -> str:
@@ -39,7 +40,7 @@ class Graph:
         self.weights[name] = tensor
         return name
 
-    def constant(self, name: str, values: Any) -> str:
+    def constant(self, name: str, values: npt.ArrayLike) -> str:
         """A small constant that belongs to the structure."""
         self.weights.setdefault(name, numpy_helper.from_array(np.asarray(values), name))
         return name
@@ -79,7 +80,7 @@ class Graph:
         self.quantised[x] = whole, scale
         return whole, scale
 
-    def model(self) -> Any:
+    def model(self) -> ModelProto:
         graph = helper.make_graph(self.nodes, "elench", self.inputs, self.outputs, list(self.weights.values()))
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name="elench")

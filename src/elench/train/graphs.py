@@ -12,17 +12,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from elench.train.bert_graphs import MPNET, BertShape, bert, masked_head
 from elench.train.llama_graphs import LlamaShape, llama, llama_head, llama_writer
 
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
-def graphs() -> dict[str, Any]:
+
+def graphs() -> dict[str, ModelProto]:
     """Every graph that is shipped, by file name."""
-    made: dict[str, Any] = {}
+    made: dict[str, ModelProto] = {}
     for int8 in (False, True):
         end = "-int8" if int8 else ""
         for name, shape in (("minilm", BertShape()), ("mpnet", MPNET)):

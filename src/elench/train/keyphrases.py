@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -24,6 +24,8 @@ from elench.train.options import destination, file_option, train_options
 
 if TYPE_CHECKING:
     import torch
+    from torch.nn import Module
+    from transformers import PreTrainedTokenizerBase as Tokenizer
 
     from elench.models.keyphrases import KeyphraseModel, Sheet
 
@@ -54,7 +56,7 @@ class MarkedSheet:
     targets: tuple[float, ...]
 
 
-def marked_sheets(marked: Sequence[Marked], tokenizer: Any) -> list[MarkedSheet]:
+def marked_sheets(marked: Sequence[Marked], tokenizer: Tokenizer) -> list[MarkedSheet]:
     """Marked answers as pieces; those beyond one pass are left out."""
     from elench.models.keyphrases import WINDOW, lay_out
 
@@ -66,7 +68,7 @@ def marked_sheets(marked: Sequence[Marked], tokenizer: Any) -> list[MarkedSheet]
     ]
 
 
-def key_loss(network: torch.nn.Module, batch: Sequence[MarkedSheet], cls: int, sep: int) -> torch.Tensor:
+def key_loss(network: Module, batch: Sequence[MarkedSheet], cls: int, sep: int) -> torch.Tensor:
     """Mean cross entropy over the pieces of the answers' words."""
     import torch
 
@@ -88,7 +90,7 @@ def key_loss(network: torch.nn.Module, batch: Sequence[MarkedSheet], cls: int, s
     return torch.nn.functional.binary_cross_entropy_with_logits(margin, targets[wanted])
 
 
-def new_network(base: Path, seed: int) -> tuple[Any, Any]:
+def new_network(base: Path, seed: int) -> tuple[Module, Tokenizer]:
     """The untrained keyphrase model on a base encoder, and its tokenizer."""
     import torch
     from transformers import AutoTokenizer
@@ -114,7 +116,7 @@ def train(
     *,
     recipe: str = "ours",
     resume: bool = False,
-) -> tuple[Any, Any, Run]:
+) -> tuple[Module, Tokenizer, Run]:
     """Fine-tune the keyphrase model from a base encoder; checkpoints go to `out`.
 
     recipe: ours, paper (answer sentences with their spans, no word facts, no unit labels) or paper-kp (the same without
@@ -183,7 +185,7 @@ SHAPES = {
 """What the answers of the corpora are made into, by recipe."""
 
 
-def pack(network: Any, base: Path, out: Path, stored: str, facts: dict[str, Any]) -> None:
+def pack(network: Module, base: Path, out: Path, stored: str, facts: dict[str, object]) -> None:
     """Store the trained model with its card."""
     from elench.models.shipped import save_shipped
 
@@ -195,7 +197,7 @@ def pack(network: Any, base: Path, out: Path, stored: str, facts: dict[str, Any]
             "task": "which words of an answer carry it, given the question (KPQA), English",
             "base": f"{BASE} (Apache-2.0), its word and position embeddings unchanged",
             "data": "SQuAD v1.1 train part of Du et al. (CC BY-SA 4.0), FairytaleQA (Apache-2.0), HotpotQA questions "
-            f"of the QAScore examples (CC BY-SA 4.0), {SHAPES[facts['recipe']]}",
+            f"of the QAScore examples (CC BY-SA 4.0), {SHAPES[str(facts['recipe'])]}",
             **facts,
             "stored": stored,
             "bytes": size,

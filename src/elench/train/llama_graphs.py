@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from elench.train.graph import FLOAT, INT64, MICROSOFT, Graph
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 POSITIONS = 2304
 """Positions of a language model: the window of elench.models.causal, and room for what is written after it."""
@@ -36,7 +39,7 @@ class LlamaShape:
         return self.heads // self.groups
 
 
-def llama(shape: LlamaShape, int8: bool = False) -> Any:
+def llama(shape: LlamaShape, int8: bool = False) -> ModelProto:
     """Normed last states from embeddings, positions and an additive mask (rows or 1 × 1 × 1 × tokens × tokens)."""
     g = Graph(int8)
     g.input("embeddings", FLOAT, ["batch", "tokens", shape.width])
@@ -105,7 +108,7 @@ def _residual(g: Graph, x: str, out: str, norm: str, shape: LlamaShape) -> tuple
     return names[0], names[3]
 
 
-def llama_head(shape: LlamaShape) -> Any:
+def llama_head(shape: LlamaShape) -> ModelProto:
     """Log-probabilities of given tokens from normed states (output matrix tied to the embeddings)."""
     g = Graph()
     g.input("states", FLOAT, ["places", shape.width])
@@ -116,7 +119,7 @@ def llama_head(shape: LlamaShape) -> Any:
     return g.model()
 
 
-def llama_writer(shape: LlamaShape) -> Any:
+def llama_writer(shape: LlamaShape) -> ModelProto:
     """The likeliest next tokens of rows that continue texts, and the rows' keys and values.
 
     Each row belongs to a text whose keys and values are kept once, whatever the number of its rows. In the attention,
@@ -128,15 +131,16 @@ def llama_writer(shape: LlamaShape) -> Any:
     g.input("positions", INT64, ["rows", "tokens"])
     g.input("mask", FLOAT, ["rows", 1, "queries", "own"])  # queries: shape.share x tokens
     g.input("text.mask", FLOAT, ["texts", 1, 1, "text"])
-    sizes = {"spread": 5, "joined": 4, "folded": 5, "flat": 4, "cut": 2, "best": 1}
-    for name, length in {"parents": "rows", "slots": "all", "places": "rows", **sizes}.items():
+    lengths: dict[str, int | str] = {"parents": "rows", "slots": "all", "places": "rows"}
+    lengths |= {"spread": 5, "joined": 4, "folded": 5, "flat": 4, "cut": 2, "best": 1}
+    for name, length in lengths.items():
         g.input(name, INT64, [length])
     h, x = _start(g, shape), "embeddings"
     for n in range(shape.layers):
         name = f"layers.{n}"
         q, k, v = _projected(g, h, name, shape)
         k, v = (_remembered(g, part, f"{name}.{kind}", shape) for part, kind in ((k, "key"), (v, "value")))
-        kept = ["texts", shape.groups, "text", shape.size]
+        kept: list[int | str] = ["texts", shape.groups, "text", shape.size]
         text = [g.input(f"{name}.text.{kind}", FLOAT, kept) for kind in ("key", "value")]
         five = g.shape(0, 0, shape.groups, shape.share, shape.size)
         q = g.node("Transpose", [g.node("Reshape", [q, five], f"{name}.q5")], f"{name}.q.t", perm=[0, 2, 3, 1, 4])

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from elench.models.shipped import WEIGHTS, grow
 
 if TYPE_CHECKING:
     import torch
+    from torch.nn import Module
 
 T = TypeVar("T")
 Averages = dict[str, "torch.Tensor"]
@@ -87,11 +88,11 @@ class Run:
 class Trainer(Generic[T]):
     """A model's way of learning: which examples an epoch has, how long each is, what a batch costs."""
 
-    model: torch.nn.Module
+    model: Module
     examples: Callable[[np.random.Generator, int], Sequence[T]]
     """Examples of an epoch, drawn anew from its own generator; the second argument counts epochs from 0."""
     length: Callable[[T], int]
-    loss: Callable[[torch.nn.Module, list[T]], torch.Tensor]
+    loss: Callable[[Module, list[T]], torch.Tensor]
 
 
 def buckets(lengths: Sequence[int], batch: int, rng: np.random.Generator, span: int = 40) -> list[list[int]]:
@@ -271,7 +272,7 @@ def started_from(folder: Path | None) -> dict[str, str]:
     return {"started from": f"{card['name']} of {card['examples']} examples, {card['minutes']} minutes"}
 
 
-def freeze(model: torch.nn.Module, *endings: str) -> None:
+def freeze(model: Module, *endings: str) -> None:
     """Keep parameters whose names end so as they are: they are not trained and need not be shipped."""
     for name, p in model.named_parameters():
         if name.endswith(endings):
@@ -287,7 +288,7 @@ UPPER = 5
 LAYER = re.compile(r"\bencoder\.layer\.(\d+)\.")
 
 
-def freeze_base(model: torch.nn.Module, family: str) -> None:
+def freeze_base(model: Module, family: str) -> None:
     """Keep what a family leaves alone: lookup tables; of the large encoder all but its upper layers."""
     freeze(model, *FROZEN)
     if family == "large":
@@ -305,7 +306,7 @@ def about_base(family: str) -> str:
     return f"{BASES[family]} (Apache-2.0), {kept} unchanged"
 
 
-def write_card(folder: Path, facts: dict[str, Any]) -> None:
+def write_card(folder: Path, facts: dict[str, object]) -> None:
     """Write what a model is made of, for people (card.md) and programs (card.json)."""
     rounded = {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in facts.items()}
     (folder / "card.json").write_text(json.dumps(rounded, indent=1, ensure_ascii=False) + "\n")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import torch
+    from torch.nn import Module
 
 LAYERS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 """The linear layers of a Llama-like model: attention and feed-forward."""
 
 
-def _adapted() -> Any:
+def _adapted() -> type[Module]:
     """The layer's class; made on first use, because torch is imported only then."""
     import torch
 
@@ -34,7 +35,7 @@ def _adapted() -> Any:
     return Adapted
 
 
-def adapt(model: Any, rank: int = 16, scale: float = 2.0, skip: int = 0) -> Any:
+def adapt(model: Module, rank: int = 16, scale: float = 2.0, skip: int = 0) -> Module:
     """Freeze the model and give each linear layer a trainable LoRA adapter.
 
     The lowest `skip` blocks are left as they are: gradients then need not go down to them, which saves time.
@@ -50,7 +51,7 @@ def adapt(model: Any, rank: int = 16, scale: float = 2.0, skip: int = 0) -> Any:
     return model
 
 
-def merge(model: Any) -> Any:
+def merge(model: Module) -> Module:
     """Add the corrections to the weights: the adapted model as plain linear layers, as fast as the original."""
     import torch
 

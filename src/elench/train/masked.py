@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -26,6 +26,8 @@ from elench.train.options import destination, train_options
 
 if TYPE_CHECKING:
     import torch
+    from torch.nn import Module
+    from transformers import PreTrainedTokenizerBase as Tokenizer
 
 BASE = "all-minilm-l6-v2"
 FILES = ("squad11_train.jsonl.gz", "squadshifts_new_wiki.jsonl.gz", "squadshifts_reddit.jsonl.gz", "subjqa.jsonl.gz")
@@ -57,7 +59,7 @@ def corpora(data: Path) -> tuple[list[Example], list[Example]]:
 class Blanker:
     """Makes examples from texts: which words are masked is drawn by the generator."""
 
-    def __init__(self, examples: Sequence[Example], tokenizer: Any) -> None:
+    def __init__(self, examples: Sequence[Example], tokenizer: Tokenizer) -> None:
         self.examples, self.tokenizer = examples, tokenizer
         self.cls, self.sep, self.mask = (tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.mask_token_id)
 
@@ -112,7 +114,7 @@ class Blanker:
         return Blanked(tuple(ids), tuple(wanted))
 
 
-def logits(model: Any, batch: Sequence[Blanked]) -> tuple[torch.Tensor, torch.Tensor]:
+def logits(model: Module, batch: Sequence[Blanked]) -> tuple[torch.Tensor, torch.Tensor]:
     """Logits at the masked places only, and the tokens there."""
     import torch
 
@@ -125,7 +127,7 @@ def logits(model: Any, batch: Sequence[Blanked]) -> tuple[torch.Tensor, torch.Te
     return model.cls(hidden[places]), wanted[places]
 
 
-def masked_loss(model: Any, batch: Sequence[Blanked]) -> torch.Tensor:
+def masked_loss(model: Module, batch: Sequence[Blanked]) -> torch.Tensor:
     """Mean cross entropy of the masked tokens."""
     import torch
 
@@ -134,7 +136,7 @@ def masked_loss(model: Any, batch: Sequence[Blanked]) -> torch.Tensor:
     return loss
 
 
-def new_masked(base: Path, seed: int) -> tuple[Any, Any]:
+def new_masked(base: Path, seed: int) -> tuple[Module, Tokenizer]:
     """MiniLM with an untrained head tied to its word embeddings, and its tokenizer."""
     import torch
     from transformers import AutoTokenizer, BertForMaskedLM, logging
@@ -146,7 +148,7 @@ def new_masked(base: Path, seed: int) -> tuple[Any, Any]:
     return model, AutoTokenizer.from_pretrained(base)
 
 
-def figures(model: Any, tokenizer: Any, kept: Sequence[Example], seed: int = 1) -> dict[str, dict[str, float]]:
+def figures(model: Module, tokenizer: Tokenizer, kept: Sequence[Example], seed: int = 1) -> dict[str, dict[str, float]]:
     """Perplexity and top-1 accuracy of masked tokens on articles kept back: in plain text and in answers."""
     import torch
 

@@ -15,6 +15,7 @@ from elench.models.base import ModelChoice
 from elench.models.checkpoints import find, need
 from elench.models.shipped import save_shipped
 from elench.models.tokens import Tokens
+from elench.requests import Floats
 from elench.train.loop import (
     BASES,
     Run,
@@ -31,6 +32,8 @@ from elench.train.options import train_options
 
 if TYPE_CHECKING:
     import torch
+    from torch.nn import Module
+    from transformers import PreTrainedTokenizerBase as Tokenizer
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Encoded:
 class Encoder:
     """Turns pairs into token ids, each text cut to its own limit."""
 
-    def __init__(self, tokenizer: Any, limits: tuple[int, int]) -> None:
+    def __init__(self, tokenizer: Tokenizer, limits: tuple[int, int]) -> None:
         self.tokens, self.limits = Tokens.from_transformers(tokenizer), limits
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Encoded]:
@@ -73,7 +76,7 @@ class Encoder:
 
 def new_classifier(
     base: Path, labels: int, seed: int, family: str, start: Path | None = None, whole: bool = False
-) -> tuple[Any, Any]:
+) -> tuple[Module, Tokenizer]:
     """A classifier on a base encoder, or on the model in `start` (its body, or the whole of it), and its tokenizer."""
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer, logging
@@ -90,7 +93,7 @@ def new_classifier(
     return model, AutoTokenizer.from_pretrained(base)
 
 
-def logits(model: Any, batch: Sequence[Encoded]) -> torch.Tensor:
+def logits(model: Module, batch: Sequence[Encoded]) -> torch.Tensor:
     """The classifier's raw output for a batch, padded to its longest."""
     import torch
 
@@ -104,7 +107,7 @@ def logits(model: Any, batch: Sequence[Encoded]) -> torch.Tensor:
     return found.float()
 
 
-def pair_loss(model: Any, batch: Sequence[Encoded]) -> torch.Tensor:
+def pair_loss(model: Module, batch: Sequence[Encoded]) -> torch.Tensor:
     """Cross entropy of the class, or of the number where the classifier has one output."""
     import torch
 
@@ -132,7 +135,7 @@ class Task:
 
 def train_classifier(
     task: Task, schedule: Schedule | None, out: Path, *, seed: int, resume: bool = False
-) -> tuple[Any, Encoder, Run, Path]:
+) -> tuple[Module, Encoder, Run, Path]:
     """Train by the schedule (None: take the last checkpoint): the model, its encoder, the run, the base's folder."""
     need("torch", "transformers", "safetensors")
     base = find(ModelChoice("encoder", BASES[task.family])).folder
@@ -152,8 +155,8 @@ def train_classifier(
 
 
 def ship(
-    model: Any, base: Path, out: Path, run: Run, schedule: Schedule | None, settings: Mapping[str, Any],
-    facts: dict[str, Any], kind: str = "int8", family: str = "embedded",
+    model: Module, base: Path, out: Path, run: Run, schedule: Schedule | None, settings: Mapping[str, Any],
+    facts: Mapping[str, object], kind: str = "int8", family: str = "embedded",
 ) -> None:  # fmt: skip
     """Store a trained classifier with its card: `facts` first, then how it was trained."""
     size = save_shipped(model, out, base_name=BASES[family], base=base, settings=settings, kind=kind)
@@ -189,12 +192,12 @@ def classifier_options(lr: float, batch: int) -> Callable[[Callable[..., Any]], 
     return decorate
 
 
-def predict(model: Any, encoded: Sequence[Encoded], tokens: int = 3000) -> np.ndarray[Any, Any]:
+def predict(model: Module, encoded: Sequence[Encoded], tokens: int = 3000) -> Floats:
     """Probabilities (n × classes, or n × 1) of encoded pairs, in their order."""
     import torch
 
     order = sorted(range(len(encoded)), key=lambda i: len(encoded[i].ids))
-    found: list[Any] = [None] * len(encoded)
+    found: dict[int, Floats] = {}
     at = 0
     with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
         while at < len(order):
@@ -205,4 +208,4 @@ def predict(model: Any, encoded: Sequence[Encoded], tokens: int = 3000) -> np.nd
             for i, row in zip(batch, probabilities.numpy(), strict=True):
                 found[i] = row
             at += size
-    return np.stack(found)
+    return np.stack([found[i] for i in range(len(encoded))])

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -45,6 +45,8 @@ from elench.train.reader_scores import NEAR
 
 if TYPE_CHECKING:
     import torch
+    from torch.nn import Module
+    from transformers import PreTrainedTokenizerBase as Tokenizer
 
 SHARDS = 8
 """A round (the loop's epoch) is an eighth of the data."""
@@ -104,7 +106,7 @@ def corpora(data: Path, more: Sequence[Path] = ()) -> tuple[list[Example], list[
     return asked + tales[::OTHERS], [e for e in squad if e.group in kept]
 
 
-def tokenised(examples: list[Example], tokenizer: Any) -> list[Source]:
+def tokenised(examples: list[Example], tokenizer: Tokenizer) -> list[Source]:
     """Token ids and answer positions of examples; those whose answer does not fall on tokens are left out."""
     texts = list(dict.fromkeys(e.context for e in examples))
     coded = tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True)
@@ -153,7 +155,7 @@ class EpochSampler:
     """Gives each epoch its examples: cropped texts that grow longer, and freshly sampled negatives."""
 
     sources: list[Source]
-    tokenizer: Any
+    tokenizer: Tokenizer
     negatives: bool = True
     rounds: int = ROUNDS["embedded"]
     """Rounds that begin with short texts; none for a reader that is further trained."""
@@ -232,7 +234,7 @@ def collate(pieces: list[Piece], tokens: Tokens) -> dict[str, torch.Tensor]:
     return {**inputs, "allowed": allowed, "start": start, "end": end}
 
 
-def span_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+def span_loss(model: Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     """Mean cross entropy of the right first and last token."""
     import torch
 
@@ -243,7 +245,7 @@ def span_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.T
     return (loss + torch.nn.functional.cross_entropy(last, batch["end"])) / 2
 
 
-def new_reader(base: Path, seed: int, family: str = "embedded") -> tuple[Any, Any]:
+def new_reader(base: Path, seed: int, family: str = "embedded") -> tuple[Module, Tokenizer]:
     """The untrained reader on a base encoder, and its tokenizer."""
     import torch
     from transformers import AutoModelForQuestionAnswering, AutoTokenizer, logging
@@ -260,7 +262,7 @@ def new_reader(base: Path, seed: int, family: str = "embedded") -> tuple[Any, An
 def train(
     data: Path, base: Path, out: Path, schedule: Schedule, *, negatives: bool = True, more: Sequence[Path] = (),
     resume: bool = False, start: Path | None = None, family: str = "embedded",
-) -> tuple[Any, Any, Run]:  # fmt: skip
+) -> tuple[Module, Tokenizer, Run]:  # fmt: skip
     """Fine-tune the reader from a base encoder, or further from the reader in `start`; checkpoints go to `out`."""
     model, tokenizer = new_reader(base, schedule.seed, family)
     if start is not None:
@@ -280,7 +282,9 @@ def train(
     return model, tokenizer, run
 
 
-def pack(model: Any, base: Path, out: Path, family: str, belief: tuple[float, float], facts: dict[str, Any]) -> None:
+def pack(
+    model: Module, base: Path, out: Path, family: str, belief: tuple[float, float], facts: dict[str, object]
+) -> None:
     """Store the trained reader with its card."""
     settings, kind = {CALIBRATED: list(belief)}, "fp16" if family == "embedded" else "int8"
     size = save_shipped(model, out, base_name=BASES[family], base=base, settings=settings, kind=kind)
@@ -304,7 +308,7 @@ def pack(model: Any, base: Path, out: Path, family: str, belief: tuple[float, fl
 UNANSWERABLE = "squad2_cs224n_dev.json"
 
 
-def _show_reliability(model: Any, examples: list[Example], out: Path | None, card: dict[str, Any]) -> None:
+def _show_reliability(model: Module, examples: list[Example], out: Path | None, card: dict[str, object]) -> None:
     """Print how far the probability of "answerable" can be believed, and note it in the card."""
     from elench.train.reader_scores import answerability_curve, calibration_error
 

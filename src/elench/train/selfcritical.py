@@ -9,10 +9,10 @@ text it becomes likelier, where lower less likely; cross entropy on the human te
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from elench.train.branching import Branched, collate
 
 if TYPE_CHECKING:
     import torch
+    from torch.nn import Module
+    from transformers import PreTrainedTokenizerBase as Tokenizer
 
 Reward = Callable[[Sequence["Task"], Sequence[str]], list[float]]
 
@@ -30,7 +32,7 @@ class Task:
 
     prompt: tuple[int, ...]
     target: tuple[int, ...]
-    fields: dict[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,13 @@ class Curve:
     n: int = 0
 
 
-def write(model: Any, tokenizer: Any, tasks: Sequence[Task], schedule: RewardSchedule, sample: bool) -> list[list[int]]:
+def write(
+    model: Module,
+    tokenizer: Tokenizer,
+    tasks: Sequence[Task],
+    schedule: RewardSchedule,
+    sample: bool,
+) -> list[list[int]]:
     """What the model writes for each task: causal models go on after the prompt, seq2seq models answer it."""
     import torch
 
@@ -83,13 +91,16 @@ def write(model: Any, tokenizer: Any, tasks: Sequence[Task], schedule: RewardSch
 
 
 def log_likelihood(
-    model: Any, tokenizer: Any, tasks: Sequence[Task], texts: Sequence[Sequence[Sequence[int]]]
+    model: Module,
+    tokenizer: Tokenizer,
+    tasks: Sequence[Task],
+    texts: Sequence[Sequence[Sequence[int]]],
 ) -> list[torch.Tensor]:
     """Σ log P(token | prompt, tokens before) of each text of each task, with gradients; a prompt is read once."""
     return [_of_task(model, tokenizer, task, own) for task, own in zip(tasks, texts, strict=True)]
 
 
-def _of_task(model: Any, tokenizer: Any, task: Task, texts: Sequence[Sequence[int]]) -> torch.Tensor:
+def _of_task(model: Module, tokenizer: Tokenizer, task: Task, texts: Sequence[Sequence[int]]) -> torch.Tensor:
     import torch
 
     end = tokenizer.eos_token_id
@@ -107,7 +118,12 @@ def _of_task(model: Any, tokenizer: Any, task: Task, texts: Sequence[Sequence[in
 
 
 def critic_loss(
-    model: Any, tokenizer: Any, tasks: Sequence[Task], reward: Reward, schedule: RewardSchedule, weight: float
+    model: Module,
+    tokenizer: Tokenizer,
+    tasks: Sequence[Task],
+    reward: Reward,
+    schedule: RewardSchedule,
+    weight: float,
 ) -> tuple[torch.Tensor, float]:
     """Equation 15 for a batch, its first term a mean over `samples`; and the mean reward of the greedy texts."""
     import torch
@@ -130,7 +146,11 @@ def critic_loss(
 
 
 def held_back_reward(
-    model: Any, tokenizer: Any, tasks: Sequence[Task], reward: Reward, schedule: RewardSchedule
+    model: Module,
+    tokenizer: Tokenizer,
+    tasks: Sequence[Task],
+    reward: Reward,
+    schedule: RewardSchedule,
 ) -> float:
     """Mean reward of what the model writes greedily for tasks it does not learn from."""
     model.eval()
@@ -142,8 +162,8 @@ def held_back_reward(
 
 
 def learn(
-    model: Any,
-    tokenizer: Any,
+    model: Module,
+    tokenizer: Tokenizer,
     tasks: Sequence[Task],
     held_back: Sequence[Task],
     reward: Reward,

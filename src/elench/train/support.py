@@ -12,18 +12,21 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 import numpy.typing as npt
 
-from elench.train.claims import CONTRADICTED, LABELS, NOT_FOUND, SUPPORTED, ClaimMaker, paragraphs
+from elench.train.claims import CONTRADICTED, LABELS, NOT_FOUND, SUPPORTED, ClaimMaker, Paragraph, paragraphs
 from elench.train.examples import read_paragraphs
 from elench.train.loop import schedule_of, started_from
 from elench.train.options import destination, family_option, start_option
 from elench.train.pairs import Encoder, Pair, Task, classifier_options, predict, ship, train_classifier
 from elench.train.paraphrases import FILE as PARAPHRASES
+
+if TYPE_CHECKING:
+    from torch.nn import Module
 
 LIMITS = (176, 80)
 """Most tokens of the text and of the claim."""
@@ -91,7 +94,7 @@ class Mixture:
         self.known = paragraphs([e for e in examples if e.group not in kept])
         self.test = nli_test + facts_test
 
-    def maker(self, known: Sequence[Any]) -> ClaimMaker:
+    def maker(self, known: Sequence[Paragraph]) -> ClaimMaker:
         """Claims of paragraphs, with the paraphrases that are on disk by now."""
         found: dict[str, str] = {}
         if self.paraphrases is not None and (self.paraphrases / PARAPHRASES).exists():
@@ -119,7 +122,7 @@ class Mixture:
         return [g[int(i)] for g in groups.values() for i in rng.permutation(len(g))[:most]]
 
 
-def figures(model: Any, encoder: Encoder, pairs: Sequence[Pair]) -> dict[str, dict[str, Any]]:
+def figures(model: Module, encoder: Encoder, pairs: Sequence[Pair]) -> dict[str, dict[str, Any]]:
     """Accuracy by source, and the confusion table (rows: truth) of the two entailment sources."""
     said = predict(model, encoder(pairs)).argmax(1)
     by_kind: dict[str, list[tuple[int, int]]] = defaultdict(list)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -65,7 +64,7 @@ def make_labels(file: Path, most: int, models: ModelSet) -> list[Label]:
     ]
 
 
-def fit(x: Matrix, y: Matrix, penalty: float = 3.0, rounds: int = 30) -> dict[str, Any]:
+def fit(x: Matrix, y: Matrix, penalty: float = 3.0, rounds: int = 30) -> dict[str, object]:
     """Logistic regression by Newton's method, features standardised, weights (not the bias) held small."""
     mean, scale = x.mean(0), np.maximum(x.std(0), 1e-6)
     z = np.column_stack([(x - mean) / scale, np.ones(len(x))])

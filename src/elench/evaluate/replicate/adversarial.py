@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from elench.errors import UsageError
 from elench.evaluate.auc import Area, areas
 from elench.evaluate.replicate.results import Line, Table
-from elench.evaluate.replicate.sources import Source
+from elench.evaluate.replicate.sources import Entry, Source
 from elench.metrics import higher_is_better
 from elench.records.record import Record
 
@@ -21,7 +21,7 @@ PENALTY = 1.0
 """Of the squared weights, on features of unit variance; not searched."""
 
 
-def table(entry: Mapping[str, Any], source: Source) -> Table:
+def table(entry: Entry, source: Source) -> Table:
     """AUC of every metric over all negatives, and of a classifier trained on the other folds."""
     records = broken(entry, source)
     columns: dict[str, list[float | None]] = {}
@@ -51,7 +51,7 @@ def _line(label: str, row: Mapping[str, Any], area: Area | None, reason: str) ->
     return Line(label, row["spec"], "", {"AUC": area.auc}, theirs, n, area.low, area.high, row.get("note", note))
 
 
-def broken(entry: Mapping[str, Any], source: Source) -> list[Record]:
+def broken(entry: Entry, source: Source) -> list[Record]:
     """Paraphrases (positive) and broken versions (negative) of the same questions."""
     from elench.perturb import Skipped, perturb
     from elench.perturb.paraphrase import paired

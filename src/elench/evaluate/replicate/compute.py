@@ -11,7 +11,7 @@ from typing import Any
 from elench.errors import UsageError
 from elench.evaluate.replicate import adversarial, human_agreement, values
 from elench.evaluate.replicate.results import OURS, PROGRAM, Line, Replication, Table, fold, with_form
-from elench.evaluate.replicate.sources import Source
+from elench.evaluate.replicate.sources import Entry, Source
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -20,7 +20,7 @@ else:
 
 __all__ = ["PAPERS", "Line", "Replication", "Table", "replicate"]
 PAPERS = ("qrelscore", "questeval", "kpqa", "qascore", "qsts")
-KINDS: dict[str, Callable[[Mapping[str, Any], Source], Table]] = {
+KINDS: dict[str, Callable[[Entry, Source], Table]] = {
     "correlation": human_agreement.correlation,
     "rank-pairs": human_agreement.rank_pairs,
     "selection": human_agreement.selection,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from elench.evaluate.judgements import Judgements, from_records
 from elench.evaluate.replicate.results import Line, Table, number
-from elench.evaluate.replicate.sources import Source
+from elench.evaluate.replicate.sources import Entry, Source
 from elench.evaluate.sanity_baselines import with_baselines
 from elench.records.record import Record
 from elench.stats.agreement import rank_pair_accuracy
@@ -22,13 +22,13 @@ Indices = NDArray[np.int64]
 SANITY = "sanity baseline, not in the paper"
 
 
-def ratings(records: list[Record], entry: Mapping[str, Any]) -> Judgements:
+def ratings(records: list[Record], entry: Entry) -> Judgements:
     """The human judgements of some records, without any metric yet."""
     table = from_records(records, entry["data"]).choose((), entry.get("dimensions", ()))
     return Judgements(records, (), np.empty((len(records), 0)), {}, table.dimensions, table.human, table.source)
 
 
-def groups(entry: Mapping[str, Any], source: Source) -> Iterator[tuple[str, Indices]]:
+def groups(entry: Entry, source: Source) -> Iterator[tuple[str, Indices]]:
     """The records that a table is about; with `by`, one group after the other."""
     records = source.records(entry["data"])
     everything = np.arange(len(records))
@@ -43,7 +43,7 @@ def groups(entry: Mapping[str, Any], source: Source) -> Iterator[tuple[str, Indi
         yield "", everything[first:last]
 
 
-def correlation(entry: Mapping[str, Any], source: Source) -> Table:
+def correlation(entry: Entry, source: Source) -> Table:
     """Metrics against people, with the sanity baselines below them."""
     lines: list[Line] = []
     for group, chosen in groups(entry, source):
@@ -51,7 +51,7 @@ def correlation(entry: Mapping[str, Any], source: Source) -> Table:
     return Table(entry["name"], tuple(entry["coefficients"]), tuple(lines), entry.get("note", ""))
 
 
-def _correlated(entry: Mapping[str, Any], source: Source, chosen: Indices, group: str) -> list[Line]:
+def _correlated(entry: Entry, source: Source, chosen: Indices, group: str) -> list[Line]:
     names = tuple(entry["coefficients"])
     records = source.records(entry["data"])
     table = ratings([records[k] for k in chosen], entry)
@@ -96,7 +96,7 @@ def _correlated(entry: Mapping[str, Any], source: Source, chosen: Indices, group
     return lines
 
 
-def rank_pairs(entry: Mapping[str, Any], source: Source) -> Table:
+def rank_pairs(entry: Entry, source: Source) -> Table:
     records = source.records(entry["data"])
     human = [r.human.get(entry["dimension"], np.nan) for r in records]
     groups = [r.group for r in records]
@@ -114,7 +114,7 @@ def rank_pairs(entry: Mapping[str, Any], source: Source) -> Table:
     return Table(entry["name"], ("share",), tuple(lines), entry.get("note", ""))
 
 
-def selection(entry: Mapping[str, Any], source: Source) -> Table:
+def selection(entry: Entry, source: Source) -> Table:
     """Forward selection over the metrics that can be computed."""
     records = source.records(entry["data"])
     table = ratings(records, {**entry, "dimensions": [entry["dimension"]]})
@@ -143,7 +143,7 @@ def selection(entry: Mapping[str, Any], source: Source) -> Table:
     return Table(entry["name"], ("R²", "MSE"), tuple(lines), note)
 
 
-def fewer_references(entry: Mapping[str, Any], source: Source) -> Table:
+def fewer_references(entry: Entry, source: Source) -> Table:
     """Mean correlation over all dimensions with k references, drawn at random; the best of the k counts."""
     records = source.records(entry["data"])
     human = ratings(records, entry).human
@@ -175,7 +175,7 @@ def _mean_r(scores: NDArray[np.float64], human: NDArray[np.float64]) -> float:
     return float(np.mean([np.nan if value is None else value for value in found]))
 
 
-def question_folds(entry: Mapping[str, Any], source: Source) -> Table:
+def question_folds(entry: Entry, source: Source) -> Table:
     """QuestEval Table 3: shares of the source's questions that are important and/or answered, against a dimension."""
     records = source.records(entry["data"])
     human = ratings(records, entry).human[:, 0]

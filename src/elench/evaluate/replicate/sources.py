@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Specs = str | Sequence[str]
+Entry = Mapping[str, Any]
+"""A table of a paper as its TOML file describes it."""
 
 
 @dataclass(frozen=True)

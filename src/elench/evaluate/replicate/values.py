@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from elench.errors import UsageError
 from elench.evaluate.replicate.results import OURS, PROGRAM, Line, Table, number, with_form
-from elench.evaluate.replicate.sources import Source
+from elench.evaluate.replicate.sources import Entry, Source
 from elench.metrics import metric
 from elench.records.record import Record
 from elench.stats.agreement import wilson
@@ -20,7 +19,7 @@ from elench.stats.correlation import coefficient
 _COMPARE = {"=": operator.eq, ">=": operator.ge, "<": operator.lt}
 
 
-def means(entry: Mapping[str, Any], source: Source) -> Table:
+def means(entry: Entry, source: Source) -> Table:
     """Mean and standard deviation of scores over the records that a condition selects."""
     chosen = _where(source.records(entry["data"]), entry["where"])
     lines = []
@@ -42,7 +41,7 @@ def means(entry: Mapping[str, Any], source: Source) -> Table:
     return Table(entry["name"], ("mean", "deviation"), tuple(lines), entry.get("note", ""))
 
 
-def shares(entry: Mapping[str, Any], source: Source) -> Table:
+def shares(entry: Entry, source: Source) -> Table:
     """Share of the selected records that lie on the right side of one half."""
     records = source.records(entry["data"])
     column = source.column(entry["data"], entry["spec"])
@@ -61,7 +60,7 @@ def shares(entry: Mapping[str, Any], source: Source) -> Table:
     return Table(entry["name"], ("share",), tuple(lines), entry.get("note", ""))
 
 
-def published(entry: Mapping[str, Any], source: Source) -> Table:
+def published(entry: Entry, source: Source) -> Table:
     """Correlations recomputed from system scores that the paper prints."""
     names = tuple(entry["coefficients"])
     columns = entry["columns"]
@@ -77,7 +76,7 @@ def published(entry: Mapping[str, Any], source: Source) -> Table:
     return Table(entry["name"], names, tuple(lines), entry.get("note", ""))
 
 
-def items(entry: Mapping[str, Any], source: Source) -> Table:
+def items(entry: Entry, source: Source) -> Table:
     """Examples that the paper prints with a score each, in every form that the metrics have."""
     records = [Record.from_object({"id": str(k), **item["record"]}) for k, item in enumerate(entry["items"])]
     lines = []

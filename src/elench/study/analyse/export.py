@@ -68,7 +68,7 @@ def dictionary(study: Study) -> dict[str, Any]:
     }
 
 
-def rating_rows(store: Store) -> Iterator[dict[str, Any]]:
+def rating_rows(store: Store) -> Iterator[dict[str, object]]:
     """One row per rating as it is now; raters are pseudonyms."""
     study = store.study
     sittings = collect(store)
@@ -128,6 +128,6 @@ def ratings_csv(store: Store) -> str:
     return out.getvalue()
 
 
-def harmless(value: Any) -> Any:
+def harmless(value: object) -> object:
     """A cell that no spreadsheet takes for a formula."""
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value

@@ -6,12 +6,12 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import select
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
-from elench.study.collect.schema import assignments, raters, ratings
+from elench.study.collect.schema import StoredRow, assignments, raters, ratings
 from elench.study.folder import KNOWN, QUALIFICATION, Study
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class _Collected:
             self.seconds[place] = max(seconds, self.seconds.get(place, 0.0))
 
 
-def _sitting(row: Row[Any], found: _Collected) -> Sitting:
+def _sitting(row: StoredRow, found: _Collected) -> Sitting:
     return Sitting(
         id=row.id,
         task=row.task,

@@ -5,14 +5,13 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from sqlalchemy import insert, select, update
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from elench.errors import UsageError
 from elench.study.collect.handout import give_back
-from elench.study.collect.schema import assignments, events, invitations, raters, tasks
+from elench.study.collect.schema import StoredRow, assignments, events, invitations, raters, tasks
 from elench.study.collect.standing import settle
 from elench.study.collect.steps import write_message
 from elench.study.collect.store import Store
@@ -103,13 +102,13 @@ def reply(store: Store, rater: str, text: str) -> None:
     write_message(store, rater, "researcher", text)
 
 
-def event_log(store: Store, most: int = 500) -> list[Row[Any]]:
+def event_log(store: Store, most: int = 500) -> list[StoredRow]:
     """The newest events first."""
     with store.reading() as connection:
         return list(connection.execute(select(events).order_by(events.c.id.desc()).limit(most)))
 
 
-def work_of(connection: Connection, rater: str) -> list[Row[Any]]:
+def work_of(connection: Connection, rater: str) -> list[StoredRow]:
     """Every task that a rater took, oldest first."""
     return list(
         connection.execute(select(assignments).where(assignments.c.rater == rater).order_by(assignments.c.assigned))

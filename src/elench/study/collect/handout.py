@@ -7,10 +7,10 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Select, and_, func, insert, select, update
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from elench.study.collect import standing
-from elench.study.collect.schema import assignments, facts, raters, tasks
+from elench.study.collect.schema import StoredRow, assignments, facts, raters, tasks
 from elench.study.folder import KNOWN, QUALIFICATION, TRAINING, Study
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _took_part_earlier(study: Study, arrival: Arrival) -> bool:
     return any(Signer(key).pseudonym(arrival.source, worker) in names for key, names in study.secrets.earlier)
 
 
-def _rater(connection: Connection, study: Study, arrival: Arrival, now: float) -> Row[Any]:
+def _rater(connection: Connection, study: Study, arrival: Arrival, now: float) -> StoredRow:
     query = select(raters).where(raters.c.id == arrival.rater)
     row = connection.execute(query).first()
     if row is None:
@@ -130,7 +130,7 @@ def give_back(connection: Connection, which: Any) -> int:
     return done.rowcount
 
 
-def _free(connection: Connection, study: Study, rater: str) -> Row[Any] | None:
+def _free(connection: Connection, study: Study, rater: str) -> StoredRow | None:
     """The task that needs a rater most, none of whose items this rater has seen."""
     mine = and_(assignments.c.rater == rater, assignments.c.task.not_in(KNOWN), assignments.c.state != "returned")
     had = connection.scalars(select(assignments.c.task).where(mine)).all()
@@ -190,7 +190,7 @@ def expire(connection: Connection, now: float) -> None:
     connection.execute(update(assignments).where(late).values(state="expired", slot=None))
 
 
-def reopen(connection: Connection, study: Study, row: Row[Any], now: float) -> bool:
+def reopen(connection: Connection, study: Study, row: StoredRow, now: float) -> bool:
     """Let a rater go on with an expired task when one of its places is free."""
     if row.state != "expired":
         return False

@@ -42,7 +42,7 @@ class Pages:
         text = self._templates.get_template(template).render({**self._common, **values})
         return HTMLResponse(text, status)
 
-    def notice(self, status: int, key: str, title: str = "sorry", **values: Any) -> Response:
+    def notice(self, status: int, key: str, title: str = "sorry", **values: object) -> Response:
         """A page with one text, named by its key in the language file."""
         return self.tell(status, self.say[key].format(**values), self.say[title])
 

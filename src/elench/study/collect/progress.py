@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from sqlalchemy import func, select
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from elench.study.analyse.flags import Habits, habits
 from elench.study.analyse.outlook import Outlook, outlook
@@ -20,7 +20,7 @@ from elench.study.analyse.rater_agreement import Agreement, agreement
 from elench.study.analyse.scores import compare_systems, intervals, judgements, tabulate
 from elench.study.analyse.sequential import PairState, pair_states
 from elench.study.analyse.sittings import Sitting, by_rater, load_sittings
-from elench.study.collect.schema import assignments, events, messages, raters, ratings, tasks
+from elench.study.collect.schema import StoredRow, assignments, events, messages, raters, ratings, tasks
 from elench.study.collect.store import Store
 from elench.study.folder import KNOWN, Study
 
@@ -161,7 +161,7 @@ class Watch:
         queries = (submitted, select(func.max(events.c.id)), select(func.sum(raters.c.judged)))
         return tuple(int(connection.scalar(query) or 0) for query in queries)
 
-    def sittings(self, connection: Connection, heads: Sequence[Row[Any]]) -> list[Sitting]:
+    def sittings(self, connection: Connection, heads: Sequence[StoredRow]) -> list[Sitting]:
         """Submitted work with its present place and standing; only what is new is read from the database."""
         done = {row.id: row for row in heads if row.state == "submitted" and row.task not in KNOWN}
         new = [name for name in done if name not in self._sittings]
@@ -178,7 +178,7 @@ class Watch:
             self._verdicts[key] = (verdict, habits(self.store.study, own, verdict))
         return self._verdicts[key]
 
-    def _compute(self, connection: Connection, heads: Sequence[Row[Any]], mark: tuple[int, ...]) -> Heavy:
+    def _compute(self, connection: Connection, heads: Sequence[StoredRow], mark: tuple[int, ...]) -> Heavy:
         study = self.store.study
         done = self.sittings(connection, heads)
         judged = {rater: self._judge(rater, own) for rater, own in by_rater(done).items()}
@@ -202,7 +202,7 @@ class Watch:
             minutes=minutes,
         )
 
-    def _assemble(self, connection: Connection, heads: Sequence[Row[Any]], heavy: Heavy) -> Progress:
+    def _assemble(self, connection: Connection, heads: Sequence[StoredRow], heavy: Heavy) -> Progress:
         study = self.store.study
         real = [row for row in heads if row.task not in KNOWN]
         states = Counter((row.task, row.state) for row in real)
@@ -283,8 +283,8 @@ def _task(
     )
 
 
-def _raters(connection: Connection, real: Sequence[Row[Any]], heavy: Heavy) -> tuple[RaterProgress, ...]:
-    own: dict[str, list[Row[Any]]] = {}
+def _raters(connection: Connection, real: Sequence[StoredRow], heavy: Heavy) -> tuple[RaterProgress, ...]:
+    own: dict[str, list[StoredRow]] = {}
     for row in real:
         own.setdefault(row.rater, []).append(row)
     rows = connection.execute(select(raters).order_by(raters.c.arrived, raters.c.id)).all()

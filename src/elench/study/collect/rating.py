@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -191,7 +190,7 @@ class RaterPages:
             return JSONResponse({"saved": True, "seen": version})
         return await self._go(request, held, place, form, quiet)
 
-    async def _keep(self, request: Request, held: Assignment, answers: Mapping[int, Any], form: Form) -> int:
+    async def _keep(self, request: Request, held: Assignment, answers: Mapping[int, object], form: Form) -> int:
         """Save; an expired task is taken up again when its place is still free."""
         seen = int(form.get("seen")) if re.fullmatch(r"\d{1,18}", form.get("seen"), re.ASCII) else None
         more = {"seen": seen, "tab": form.get("tab")[:40], "seconds": _seconds(form.get("seconds"))}

@@ -18,8 +18,10 @@ from sqlalchemy import (
     event,
     text,
 )
-from sqlalchemy.engine import Connection, Engine, create_engine
+from sqlalchemy.engine import Connection, Engine, Row, create_engine
 
+StoredRow = Row[Any]
+"""A row of any of these tables; its columns are its attributes."""
 VERSION = "2"
 metadata = MetaData()
 

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import func, insert, select, update
-from sqlalchemy.engine import Row
 
 from elench.study.collect.handout import give_back
-from elench.study.collect.schema import assignments, messages, raters, steps
+from elench.study.collect.schema import StoredRow, assignments, messages, raters, steps
 from elench.study.collect.standing import settle
 from elench.study.collect.store import Store, log
 from elench.study.design.protocol import Question
@@ -77,7 +76,7 @@ def withdraw(store: Store, rater: str) -> None:
     store.act(write, "rater", "withdrew", rater)
 
 
-def thread(store: Store, rater: str) -> list[Row[Any]]:
+def thread(store: Store, rater: str) -> list[StoredRow]:
     """Messages between a rater and the researcher, oldest first."""
     with store.reading() as connection:
         return list(connection.execute(select(messages).where(messages.c.rater == rater).order_by(messages.c.id)))

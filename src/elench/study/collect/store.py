@@ -10,13 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Select, and_, func, insert, select, update
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 from sqlalchemy.exc import OperationalError
 
 from elench.errors import UsageError
 from elench.study.collect import handout, standing
 from elench.study.collect.database import Closed, Database, Stale
-from elench.study.collect.schema import VERSION, assignments, events, facts, messages, metadata, raters, ratings, tasks
+from elench.study.collect.schema import (
+    VERSION,
+    StoredRow,
+    assignments,
+    events,
+    facts,
+    messages,
+    metadata,
+    raters,
+    ratings,
+    tasks,
+)
 from elench.study.folder import KNOWN, QUALIFICATION, TRAINING, Study, private
 
 
@@ -172,7 +183,7 @@ class Store:
         platform = {name: value for name, value in held.platform.items() if name != "source"}
         return self.assign(Arrival(held.rater, held.platform["source"], held.session, None, platform))
 
-    def rater(self, name: str) -> Row[Any] | None:
+    def rater(self, name: str) -> StoredRow | None:
         with self.reading() as connection:
             return connection.execute(select(raters).where(raters.c.id == name)).first()
 
@@ -271,7 +282,7 @@ class Store:
         unfixed = and_(facts.c.name == "plan", facts.c.value == "")
         connection.execute(update(facts).where(unfixed).values(value=self.study.fingerprint))
 
-    def _open(self, connection: Connection, name: str) -> Row[Any]:
+    def _open(self, connection: Connection, name: str) -> StoredRow:
         """A task past its time that nobody has taken away meanwhile is still the rater's."""
         row = connection.execute(_one(name).with_for_update()).one()  # SQLite leaves FOR UPDATE out
         if row.state != "open":
@@ -287,7 +298,7 @@ class Store:
         with self.reading() as connection:
             return self._current(connection, connection.execute(_one(name)).one())
 
-    def _current(self, connection: Connection, row: Row[Any], places: set[int] | None = None) -> Current:
+    def _current(self, connection: Connection, row: StoredRow, places: set[int] | None = None) -> Current:
         """The newest answer to every criterion (later rows override earlier ones)."""
         task = self.study.by_id[row.task]
         columns = (ratings.c.id, ratings.c.item, ratings.c.criterion, ratings.c.answer, ratings.c.tab)
@@ -309,7 +320,7 @@ class Store:
         with self.reading() as connection:
             return self._missing(connection, connection.execute(_one(name)).one())
 
-    def _missing(self, connection: Connection, row: Row[Any]) -> list[int]:
+    def _missing(self, connection: Connection, row: StoredRow) -> list[int]:
         have = self._current(connection, row).answers
         wanted = {criterion.name for criterion in self.study.protocol.asked if criterion.required}
         screens = json.loads(getattr(row, "order"))  # noqa: B009
@@ -357,7 +368,7 @@ class Store:
             with self._writing(alone=True) as connection:
                 standing.settle(connection, self.study, str(rater))
 
-    def _qualify(self, connection: Connection, row: Row[Any]) -> None:
+    def _qualify(self, connection: Connection, row: StoredRow) -> None:
         protocol = self.study.protocol
         given = self._current(connection, row).answers
         hits = []
@@ -380,7 +391,7 @@ def _one(name: str) -> Select[Any]:
     return select(assignments).where(assignments.c.id == name)
 
 
-def _assignment(row: Row[Any]) -> Assignment:
+def _assignment(row: StoredRow) -> Assignment:
     order = json.loads(getattr(row, "order"))  # noqa: B009
     screens = tuple(tuple(screen) for screen in order)
     return Assignment(

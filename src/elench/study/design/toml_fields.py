@@ -9,7 +9,7 @@ from typing import Any
 from elench.errors import UsageError
 from elench.study.design.toml_lines import Path
 
-_MISSING: Any = object()
+_MISSING: object = object()
 
 
 class Fields:
@@ -36,14 +36,14 @@ class Fields:
         where = self._file if line is None else f"{self._file}:{line}"
         return UsageError(": ".join(part for part in (where, inside, name, what) if part))
 
-    def _within(self, table: Mapping[str, Any], *parts: str | int) -> Fields:
+    def _within(self, table: Mapping[str, object], *parts: str | int) -> Fields:
         return Fields(table, self._file, self._lines, (*self._path, *parts))
 
     @property
     def empty(self) -> bool:
         return not self._table
 
-    def _take(self, name: str, default: Any) -> Any:
+    def _take(self, name: str, default: object) -> object:
         self._asked.append(name)
         value = self._table.get(name, default)
         if value is _MISSING:
