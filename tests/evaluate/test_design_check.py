@@ -104,6 +104,22 @@ def test_ratings_are_saved_where_both_systems_are_partly_rated() -> None:
     assert powered["rated"] == 40 and powered["saved"] >= 5 and powered["low"] < powered["difference"] < powered["high"]
 
 
+def test_ratings_in_a_file_of_their_own_use_the_scores_of_everything_compared() -> None:
+    rows = answers({"a": 0.7, "b": 0.5}, 300, True, 1)
+    rated = [row for row in rows if int(row["id"]) < 40]
+    gaps = [row if row in rated else {k: v for k, v in row.items() if k != "human"} for row in rows]
+    apart, together = (compare(rows, "f1", draws=200, rated=some).extra for some in (rated, gaps))
+    assert apart["powered"] == together["powered"] and apart["means"] == together["means"]
+    means = apart["means"]["f1"][0]["systems"]
+    assert {system: (found["rated"], found["scored"]) for system, found in means.items()} == {
+        "a": (40, 300),
+        "b": (40, 300),
+    }
+    people = {s: np.mean([r["human"]["quality"] for r in rated if r["system"] == s]) for s in "ab"}
+    assert {s: means[s]["alone"] for s in "ab"} == pytest.approx(people)
+    assert all(found["worth"] > 1 for found in means.values())
+
+
 def test_the_command_says_why_there_is_no_share(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in answers({"a": 0.7, "b": 0.5}, 20, True)))

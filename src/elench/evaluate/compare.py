@@ -183,14 +183,15 @@ def compare(
 ) -> Comparison:
     """Compare the systems of `records` (their `system` field) under one or more metrics.
 
-    `rated`: records with human ratings, from which it is estimated how often people prefer the metric's winner."""
+    `rated`: records with human ratings, from which it is estimated how often people prefer the metric's winner, and
+    the mean ratings of the compared systems among them."""
     result = score(records, metrics, models=models)
     found = compare_result(result, test=test, draws=draws, alpha=alpha, seed=seed, family=family, calibrate=calibrate)
     if rated is None:
         return found
     from elench.evaluate.worth import with_preferences
 
-    return with_preferences(found, score(rated, metrics, models=models))
+    return with_preferences(found, score(rated, metrics, models=models), result)
 
 
 def compare_result(

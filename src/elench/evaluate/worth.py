@@ -4,7 +4,8 @@ Two things are estimated from a rated file and one metric, for every comparison 
 
 * P(people prefer A | the metric's difference, n): from how the rated systems differ in the metric and in ratings
   (`stats.preference`);
-* the difference in ratings itself, prediction-powered: few ratings and the metric's scores of everything.
+* the mean ratings and their differences, prediction-powered: the ratings of some outputs and the metric's scores of all
+  that are compared.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from elench.engine.result import Result
 from elench.errors import UsageError
 from elench.evaluate.compare import Comparison, MetricComparison
 from elench.evaluate.judgements import Judgements, from_records
+from elench.evaluate.meta_sections import Section, estimates
 from elench.grid import Grid
+from elench.records.record import Record
 from elench.stats.estimation import prediction_powered
 from elench.stats.preference import agreement
 from elench.stats.resampling_plan import codes
@@ -65,23 +68,44 @@ class PoweredDifference:
     reason: str | None
 
 
-def with_preferences(found: Comparison, rated: Result) -> Comparison:
-    """The comparison with what its differences buy, by the ratings of other (or the same) records."""
-    records = [
+def with_preferences(found: Comparison, rated: Result, compared: Result) -> Comparison:
+    """The comparison with what its differences buy, by the ratings of other (or the same) records; for systems of which
+    some outputs are rated, also their mean ratings and differences with the help of the scores of all outputs."""
+    own = _scored_records(rated)
+    table = from_records(own, "rated records")
+    known = {(record.id, record.system) for record in own}
+    unrated = [r for r in _scored_records(compared) if (r.id, r.system) not in known]
+    whole = from_records([*own, *(replace(r, human={}, ratings={}) for r in unrated)], "rated and compared records")
+    preferred, powered = preferences(found, table), powered_differences(found, whole)
+    means = corrected_means(found, whole)
+    notes = [
+        "People agree: probability that people rate the metric's winner higher on as many items, if the pair is like "
+        "those of the rated systems (bivariate normal differences); 95 % interval: jackknife over rated systems, t.",
+        *dict.fromkeys(note for section in means.values() for note in section.notes),
+    ]
+    extra = {
+        "preferences": [asdict(p) for p in preferred],
+        "powered": [asdict(p) for p in powered],
+        "means": {metric: section.content for metric, section in means.items()},
+    }
+    grids = (*worth_grids(preferred, powered), *(grid for section in means.values() for grid in section.grids))
+    return replace(found, added=(*found.added, *grids), extra={**found.extra, **extra}, notes=[*found.notes, *notes])
+
+
+def corrected_means(found: Comparison, whole: Judgements) -> dict[str, Section]:
+    """Prediction-powered mean ratings of the compared systems that have ratings, by metric."""
+    rated = {system for system, row in zip(whole.systems, whole.human, strict=True) if np.isfinite(row).any()}
+    own = whole.where([system in rated and system in found.systems for system in whole.systems])
+    return {c.metric: estimates(own, c.metric) for c in found.columns if own.records and c.metric in own.metrics}
+
+
+def _scored_records(result: Result) -> list[Record]:
+    """Records that carry their scores."""
+    return [
         replace(o.record, extra={**o.record.extra, "scores": {spec: score.value for spec, score in o.scores.items()}})
-        for o in rated.scored
+        for o in result.scored
         if o.record is not None
     ]
-    table = from_records(records, "rated records")
-    preferred, powered = preferences(found, table), powered_differences(found, table)
-    note = (
-        "People agree: probability that people rate the metric's winner higher on as many items, if the pair is like "
-        "those of the rated systems (bivariate normal differences); 95 % interval: jackknife over rated systems, t."
-    )
-    extra = {**found.extra, "preferences": [asdict(p) for p in preferred], "powered": [asdict(p) for p in powered]}
-    return replace(
-        found, added=(*found.added, *worth_grids(preferred, powered)), extra=extra, notes=[*found.notes, note]
-    )
 
 
 def preferences(found: Comparison, rated: Judgements) -> list[Preference]:
