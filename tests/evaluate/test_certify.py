@@ -61,6 +61,15 @@ def test_a_metric_below_the_floor_ends_with_code_1_and_is_refused(made):
         run("score", made[1], "-m", "f1", "--require-certificate", cert)
 
 
+def test_a_constant_metric_has_no_agreement_and_beats_nothing(made):
+    folder, rated = made
+    done = run("certify", "em", rated, "-o", folder / "flat.json", "--floor", "-1", "-d", "good")
+    good = read_certificate(folder / "flat.json")["dimensions"]["good"]
+    assert done.return_value == 1 and good["r"] is None and good["beats_baselines"] is False
+    with pytest.raises(UsageError, match=r"good has no r \(.+\)"):
+        run("score", rated, "-m", "em", "-o", folder / "x.jsonl", "--require-certificate", folder / "flat.json")
+
+
 def test_a_run_is_held_to_its_certificate(made, tmp_path):
     cert, _ = certified(made)
     accepted = run("score", made[1], "-m", "f1", "-o", tmp_path / "o.jsonl", "--require-certificate", cert)

@@ -74,9 +74,14 @@ def certify(metric: Metric, path: Path, asked: Asked, models: ModelSet | None = 
         "dimensions": dimensions,
         "repeats": _repeats(metric, result, models),
         "position_bias": _position(result, spec),
-        "passed": all((d["r"] or -1.0) >= asked.floor for d in dimensions.values()),
+        "passed": all(reaches(d["r"], asked.floor) for d in dimensions.values()),
     }
     return {**content, "sha256": content_hash(content)}
+
+
+def reaches(r: float | None, floor: float) -> bool:
+    """Is the agreement high enough? A metric without one (constant scores, say) never passes."""
+    return r is not None and r >= floor
 
 
 def _dimension(table: Judgements, asked: Asked) -> dict[str, Any]:
@@ -87,7 +92,7 @@ def _dimension(table: Judgements, asked: Asked) -> dict[str, Any]:
     return {
         **own,
         "baselines": {spec: found["r"] for spec, found in whole.items()},
-        "beats_baselines": own.pop("mark") == "",
+        "beats_baselines": own.pop("mark") == "" and own["r"] is not None,
         "human_ceiling": human_ceiling(table, name),
         "slices": {by: found for by, found in parts.items() if found},
         "bias": bias(table),
@@ -103,6 +108,7 @@ def _agreement(table: Judgements, asked: Asked) -> dict[str, dict[str, object]]:
             "ci95": [row.low.get("pearson"), row.high.get("pearson")],
             "n": row.records,
             "mark": row.mark,
+            "reason": row.reason,
         }
         for row in found.rows
     }
@@ -192,6 +198,8 @@ def _position(result: Result, spec: str) -> float | None:
 
 def read_certificate(path: Path) -> dict[str, Any]:
     """A certificate whose hash still fits its content."""
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file; make a certificate with `elench certify`")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
@@ -215,7 +223,10 @@ def require(paths: Sequence[Path], signatures: Mapping[str, str]) -> None:
                 f"{path}: {spec} has changed since it was certified; certified: {content['signature']}; now: "
                 f"{signature}; run `elench certify` again"
             )
-        low = {name: d["r"] for name, d in content["dimensions"].items() if (d["r"] or -1.0) < content["floor"]}
+        low = {name: d for name, d in content["dimensions"].items() if not reaches(d["r"], content["floor"])}
         if low:
-            figures = ", ".join(f"{name} r = {-1.0 if r is None else r:.3f}" for name, r in low.items())
+            figures = ", ".join(
+                f"{name} has no r ({d.get('reason')})" if d["r"] is None else f"{name} r = {d['r']:.3f}"
+                for name, d in low.items()
+            )
             raise UsageError(f"{path}: {spec} is below the floor {content['floor']:g}: {figures}")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from html import escape
 from typing import Any
 
+from elench.evaluate.certify import reaches
 from elench.grid import Cell, Grid, limits, number
 from elench.show.page import Section, note, page
 from elench.show.tables import as_html
@@ -18,7 +19,8 @@ def certificate_grids(content: Mapping[str, Any]) -> list[Grid]:
     for name, found in content["dimensions"].items():
         ceiling, bias = found["human_ceiling"], found["bias"]
         best = max(found["baselines"].items(), key=lambda item: abs(item[1] or 0.0), default=("–", None))
-        passed = (found["r"] or -1.0) >= content["floor"]
+        passed = reaches(found["r"], content["floor"])
+        verdict = "passed" if passed else "no r" if found["r"] is None else "below the floor"
         rows.append(
             (
                 name,
@@ -28,7 +30,7 @@ def certificate_grids(content: Mapping[str, Any]) -> list[Grid]:
                 "yes" if found["beats_baselines"] else "no",
                 "–" if ceiling is None else f"{number(ceiling['r'])} ({ceiling['raters']} raters)",
                 number(bias.get("length")),
-                Cell("passed" if passed else "below the floor", tone="good" if passed else "bad"),
+                Cell(verdict, tone="good" if passed else "bad"),
             )
         )
         for by, labels in found["slices"].items():
@@ -66,6 +68,8 @@ def certificate_notes(content: Mapping[str, Any]) -> list[str]:
     if content["position_bias"] is not None:
         notes.append(f"position bias: the text is preferred by {content['position_bias']:+.3f} when shown first")
     for name, found in content["dimensions"].items():
+        if found["r"] is None:
+            notes.append(f"{name}: no r: {found['reason']}")
         if systems := found["bias"].get("systems"):
             (most, up), (least, down) = systems["favoured"], systems["disfavoured"]
             notes.append(f"{name}: favours {most} ({up:+.2f} sd), disfavours {least} ({down:+.2f} sd)")
