@@ -212,5 +212,7 @@ def _is_number(value: Any) -> bool:
 
 def _position(name: str, names: Sequence[str], what: str, source: str) -> int:
     if name not in names:
-        raise UsageError(f"{source}: no {what} {name!r}; there are: {', '.join(names) or 'none'}")
+        known = f"there are: {', '.join(names)}" if names else "there are none"
+        score = f"; score it first: elench score {source} -m '{name}' -o scores.jsonl, then give --scores scores.jsonl"
+        raise UsageError(f"{source}: no {what} {name!r}; {known}{score if what == 'metric' else ''}")
     return names.index(name)
