@@ -79,6 +79,23 @@ def test_a_budget_leaves_a_list_of_what_was_not_run(made):
     assert content["not_run"] == ["answers f1", "answers rouge-l"] and content["budget_minutes"] > 0
 
 
+def test_figures_of_the_whole_file_and_of_a_sample_are_kept_apart(made):
+    folder, data, _ = made
+    bench("--data", data, "-o", folder / "two.json", "-m", "f1")
+    bench("--data", data, "-o", folder / "two.json", "-m", "f1", "--sample", "40", "--docs", folder / "docs3")
+    kept = json.loads((folder / "two.json").read_text())["entries"]
+    assert {(e["metric"], e["records"]) for e in kept} == {(m, n) for m in ("f1", "theirs") for n in (120, 40)}
+    page = (folder / "docs3/which-metric-for-answers.md").read_text()
+    assert page.index("**answers, 120 records**") < page.index("**answers, 40 records**")
+
+
+def test_a_file_whose_ratings_are_all_equal_has_no_table(made, tmp_path):
+    rows = [row | {"human": {"good": 1.0}} for row in rated_records(30, 10)]
+    write(tmp_path / "flat.jsonl", rows)
+    assert "flat: left out, all ratings are equal" in bench("--data", tmp_path, "-o", tmp_path / "b.json", "-m", "f1")
+    assert json.loads((tmp_path / "b.json").read_text())["entries"] == []
+
+
 def test_a_sample_keeps_groups_whole():
     table = from_records([Record.from_object(r) for r in rated_records(100, 20)])
     part = sampled(table, 33)

@@ -72,6 +72,12 @@ class Task:
         """How dear the dearest model of the metric is."""
         return max((COSTS.get(role, 1) for role in self.metric.roles), default=0)
 
+    def replaces(self, entry: dict[str, Any]) -> bool:
+        """Is it an older figure of the same metric on the same records? Figures of the whole file and of a sample are
+        kept side by side."""
+        same = entry["file"], entry["metric"], entry["records"]
+        return same == (self.about["file"], str(self.metric), len(self.table.records))
+
     def measured_in(self, entries: Sequence[dict[str, Any]]) -> bool:
         own = (self.about["sha256"], str(self.metric), self.signature, len(self.table.records))
         return any((e["sha256"], e["metric"], e["signature"], e["records"]) == own for e in entries)
@@ -85,11 +91,16 @@ def run(bench: Bench) -> dict[str, Any]:
     content |= {"format": FORMAT, "elench": version("elench"), "sample": bench.sample, "budget_minutes": bench.budget}
     tasks: list[Task] = []
     for path in _files(bench.data):
-        table = sampled(unlearned(load(path), path.stem), bench.sample, bench.seed)
+        whole = unlearned(load(path), path.stem)
+        if not (np.nanstd(whole.human, axis=0) > 0).any():
+            bench.say(f"{path.stem}: left out, all ratings are equal")
+            continue
+        table = sampled(whole, bench.sample, bench.seed)
         about = {"file": path.stem, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "judge": judged(table)}
         tasks += [Task(table, about, metric, said) for metric, said in _to_run(bench, about["judge"], table)]
-        peers = [e for e in content["entries"] if e["file"] == path.stem and e["kind"] == "peer"]
-        if not peers or peers[0]["records"] != len(table.records):
+        same = (path.stem, "peer", len(table.records))
+        peers = [e for e in content["entries"] if (e["file"], e["kind"], e["records"]) == same]
+        if not peers or peers[0]["sha256"] != about["sha256"]:
             content["entries"] = [e for e in content["entries"] if e not in peers] + _peers(table, about)
     skipped: list[str] = []
     for task in sorted(tasks, key=lambda task: task.cost):
@@ -101,7 +112,7 @@ def run(bench: Bench) -> dict[str, Any]:
             continue
         bench.say(f"{file}: {spec}, {len(task.table.records)} records")
         found = _measure(bench, task)
-        content["entries"] = [e for e in content["entries"] if (e["file"], e["metric"]) != (file, spec)] + found
+        content["entries"] = [e for e in content["entries"] if not task.replaces(e)] + found
         _write(bench.out, content)
     content["not_run"] = skipped
     _write(bench.out, content)

@@ -28,8 +28,10 @@ def write_pages(content: dict[str, Any], folder: Path, stale: Iterable[str]) -> 
         entries = [e for e in content["entries"] if e["judge"] == judge]
         if not entries:
             continue
-        files = sorted({e["file"] for e in entries})
-        grids = [_grid(file, [e for e in entries if e["file"] == file], old) for file in files]
+        tables: dict[tuple[str, int], list[dict[str, Any]]] = {}
+        for entry in entries:
+            tables.setdefault((entry["file"], -entry["records"]), []).append(entry)
+        grids = [_grid(f"{file}, {-records} records", tables[file, records], old) for file, records in sorted(tables)]
         plot = folder / f"{name}.svg"
         alone = _plot(entries).replace("<svg ", f'<svg xmlns="{SVG}" font-family="sans-serif" font-size="10" ', 1)
         plot.write_text(alone + "\n", encoding="utf-8")
@@ -41,7 +43,7 @@ def write_pages(content: dict[str, Any], folder: Path, stale: Iterable[str]) -> 
     return written
 
 
-def _grid(file: str, entries: list[dict[str, Any]], stale: set[str]) -> Grid:
+def _grid(title: str, entries: list[dict[str, Any]], stale: set[str]) -> Grid:
     dimensions = list(dict.fromkeys(e["dimension"] for e in entries))
     rows = []
     for spec, _, own, mean in best_first(entries):
@@ -53,7 +55,7 @@ def _grid(file: str, entries: list[dict[str, Any]], stale: set[str]) -> Grid:
         seconds = own[0]["seconds_per_record"]
         cells += [number(mean), str(max(e["n"] for e in own)), "–" if seconds is None else f"{1000 * seconds:.3g}"]
         rows.append(tuple(cells))
-    return Grid(file, ("metric", *dimensions, "mean", "n", "ms"), tuple(rows))
+    return Grid(title, ("metric", *dimensions, "mean", "n", "ms"), tuple(rows))
 
 
 def _remarks(entry: dict[str, Any], stale: bool) -> str:
@@ -70,10 +72,18 @@ def _notes(content: dict[str, Any], entries: list[dict[str, Any]]) -> list[str]:
         f"elench {content['elench']}, commit {', '.join(commits) or 'unknown'}.",
     ]
     if content["sample"]:
-        notes.append(f"Sampled: at most {content['sample']} records of a file, whole groups; n says how many.")
+        notes.append(
+            f"Sampled: at most {content['sample']} records of a file, whole groups. Where a file has two tables, the "
+            "first is the whole file. Compare figures within a table only."
+        )
     if content.get("not_run"):
-        notes.append(f"Not run within {content['budget_minutes']:g} minutes: {', '.join(content['not_run'][:20])}.")
+        notes.append(f"Not run within {content['budget_minutes']:g} minutes: {_first(content['not_run'])}.")
     return notes
+
+
+def _first(names: list[str], most: int = 20) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _plot(entries: list[dict[str, Any]], width: int = 640, height: int = 360) -> str:
