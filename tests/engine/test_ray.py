@@ -12,7 +12,7 @@ import pytest
 
 from elench.engine.drive import Driver
 from elench.engine.job import Job, score_file
-from elench.engine.ray import Pool, check_address, score_on_ray
+from elench.engine.ray import ActorPool, check_address, score_on_ray
 from elench.engine.session import Session
 from elench.engine.windows import score_window
 from elench.errors import UsageError
@@ -114,7 +114,7 @@ def test_resume_goes_on_under_ray(tmp_path):
 
 
 def test_an_actor_killed_from_outside_is_replaced():
-    pool = Pool(1, 1, Session(cache=False), [Deadly()], {})
+    pool = ActorPool(1, 1, Session(cache=False), [Deadly()], {})
     records = [Record("1", answer="fine")]
     assert pool.collect(*pool.submit(records))
     actor = pool.actors[0]

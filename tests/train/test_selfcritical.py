@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
-from elench.train.selfcritical import RewardSchedule, Task, critic_loss, learn, log_likelihood, save_curve, write
+from elench.train.selfcritical import RewardSchedule, WritingTask, critic_loss, learn, log_likelihood, save_curve, write
 from tests.tiny import tiny
 
 KINDS = [("llama", AutoModelForCausalLM), ("t5", AutoModelForSeq2SeqLM)]
@@ -16,7 +16,7 @@ def load(kind, loader):
     torch.manual_seed(0)
     tokenizer = AutoTokenizer.from_pretrained(tiny(kind))
     tasks = [
-        Task(
+        WritingTask(
             tuple(tokenizer(f"the {w} in the city")["input_ids"]),
             tuple(tokenizer("who wrote it ?")["input_ids"]),
             {"n": i},
@@ -96,7 +96,7 @@ def test_a_reward_rises(kind, loader, tmp_path):
         return [text.split().count("king") / max(len(text.split()), 1) for text in texts]
 
     target = tuple(tokenizer("king king king book")["input_ids"])
-    tasks = [Task(t.prompt, target, t.fields) for t in tasks]
+    tasks = [WritingTask(t.prompt, target, t.fields) for t in tasks]
     schedule = RewardSchedule(steps=40, batch=4, lr=5e-3, limit=6, every=20)
     curve = learn(model, tokenizer, tasks[:3], tasks[3:], reward, schedule, log=lambda line: None)
     assert curve.steps == [0, 20, 40] and curve.rewards[-1] > curve.rewards[0] + 0.2

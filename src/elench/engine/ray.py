@@ -25,7 +25,7 @@ TRIES = 3
 """How often the same records may lose their worker before they are taken apart."""
 
 
-class Pool:
+class ActorPool:
     """A bounded number of actors; each has at most two windows, so that none waits for the next one."""
 
     def __init__(self, workers: int, threads: int, *arguments: Any) -> None:
@@ -121,7 +121,7 @@ def score_on_ray(
 ) -> Iterator[list[Outcome]]:
     """Outcomes of each window, in input order, from as many actors as the session has workers."""
     started = connect(session.address, session.workers)
-    pool = Pool(session.workers, threads_for(session.workers), for_workers(session), list(metrics), dict(states))
+    pool = ActorPool(session.workers, threads_for(session.workers), for_workers(session), list(metrics), dict(states))
     flying: deque[tuple[list[Record], int, Any]] = deque()
     try:
         for group in groups:
@@ -136,7 +136,7 @@ def score_on_ray(
             _ray().shutdown()
 
 
-def _land(pool: Pool, flight: tuple[list[Record], int, object], metrics: Sequence[Metric]) -> list[Outcome]:
+def _land(pool: ActorPool, flight: tuple[list[Record], int, object], metrics: Sequence[Metric]) -> list[Outcome]:
     records, chosen, answer = flight
     outcomes = pool.collect(chosen, answer)
     return with_records(pool.insist(records, metrics) if outcomes is None else outcomes, records)

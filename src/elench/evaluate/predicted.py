@@ -17,16 +17,12 @@ class PredictedMean(NamedTuple):
     n: int
 
 
-def predicted_mean(
-    values: Sequence[float], groups: Sequence[str], noise: Mapping[str, float], one_system: bool = True
-) -> PredictedMean:
-    """Mean with a 95 % interval from what the profile missed on unseen groups (`noise` of the profile file).
+def predicted_mean(values: Sequence[float], groups: Sequence[str], noise: Mapping[str, float]) -> PredictedMean:
+    """Mean of one system with a 95 % interval from what the profile missed on unseen groups (its file's `noise`).
 
-    variance = system² + group² · Σ (share of the group)² + record² / n; the first part for records of one system."""
+    variance = system² + group² · Σ (share of the group)² + record² / n"""
     n = len(values)
     mean = sum(values) / n
     shares = sum((count / n) ** 2 for count in Counter(groups).values())
-    variance = noise["group"] ** 2 * shares + noise["record"] ** 2 / n
-    if one_system:
-        variance += noise["system"] ** 2
+    variance = noise["system"] ** 2 + noise["group"] ** 2 * shares + noise["record"] ** 2 / n
     return PredictedMean(mean, mean - 1.96 * sqrt(variance), mean + 1.96 * sqrt(variance), n)

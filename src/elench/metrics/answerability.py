@@ -43,7 +43,7 @@ def kinds_of_words(text: str) -> dict[str, Counter[str]]:
 
 
 @dataclass(frozen=True)
-class Answerable(ReferenceMetric):
+class AnswerabilityMetric(ReferenceMetric):
     """What the family shares: equations (3) and (4) of the QAScore paper."""
 
     judges: ClassVar[tuple[str, ...]] = ("question",)
@@ -109,7 +109,7 @@ class Answerable(ReferenceMetric):
 
 @register
 @dataclass(frozen=True)
-class Answerability(Answerable):
+class Answerability(AnswerabilityMetric):
     """Does the question keep the names, question word and content words one needs to answer it?"""
 
     name: ClassVar[str] = "answerability"
@@ -117,7 +117,7 @@ class Answerability(Answerable):
 
 
 @dataclass(frozen=True)
-class Mixed(Answerable):
+class Mixed(AnswerabilityMetric):
     """δ · Answerability + (1 - δ) · another metric; equation (4)."""
 
     citation: ClassVar[str] = f"{CITATION}; equations (3) and (4) of Ji et al. 2022, QAScore"

@@ -70,13 +70,10 @@ def coco_score(counts: Sequence[float]) -> float:
     return product ** (1 / n) * (math.exp(1 - 1 / ratio) if ratio < 1 else 1.0)
 
 
-def sentence_bleu(
-    candidate: str, references: Sequence[str], n: int = 4, smooth: str = "exp", dialect: str = "sacrebleu"
-) -> float:
-    """BLEU of one text, as a plain function."""
-    words = TOKENIZERS[dialect]
-    counts = bleu_counts(words(candidate), pool_of(words, *references), n)
-    return coco_score(counts) if dialect == "coco" else bleu_score(counts, smooth)
+def sentence_bleu(candidate: str, references: Sequence[str], n: int = 4) -> float:
+    """BLEU of one text as sacrebleu computes it, as a plain function."""
+    words = TOKENIZERS["sacrebleu"]
+    return bleu_score(bleu_counts(words(candidate), pool_of(words, *references), n), "exp")
 
 
 def _explain(candidate: Words, references: Pool, counts: tuple[int, ...]) -> dict[str, object]:

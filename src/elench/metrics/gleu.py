@@ -21,12 +21,6 @@ def gleu_counts(candidate: Words, reference: Words) -> tuple[int, int]:
     return sum(shared_by_order(candidate, pool(reference), ORDERS)), most
 
 
-def sentence_gleu(candidate: str, reference: str) -> float:
-    """GLEU of one text against one reference."""
-    match, most = gleu_counts(words_13a(candidate), words_13a(reference))
-    return match / most if most else 0.0
-
-
 @register
 @dataclass(frozen=True)
 class Gleu(LexicalMetric):

@@ -83,7 +83,7 @@ def _shown(chances: Mapping[str, float]) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class Comparison(ReferenceMetric):
+class QstsMetric(ReferenceMetric):
     """What QSTS and its parts share: which text must be found in which, and the factors that are asked for."""
 
     judges: ClassVar[tuple[str, ...]] = ("question",)
@@ -174,7 +174,7 @@ class Comparison(ReferenceMetric):
 
 @register
 @dataclass(frozen=True)
-class Qsts(Comparison):
+class Qsts(QstsMetric):
     """Do two questions ask the same thing: same class of answer, same names, same dependency edges?
 
     QSTS(r, g) = (qcsim · nesim · semsim)^(1/3), equation (1); directional, counted over the reference r. With
@@ -226,7 +226,7 @@ class QstsClass(ReferenceMetric):
 
 @register
 @dataclass(frozen=True)
-class QstsNames(Comparison):
+class QstsNames(QstsMetric):
     """How many name words of the reference (or of the question, against a context) are found (QSTS's nesim)?"""
 
     name: ClassVar[str] = "qsts-names"
@@ -236,7 +236,7 @@ class QstsNames(Comparison):
 
 @register
 @dataclass(frozen=True)
-class QstsEdges(Comparison):
+class QstsEdges(QstsMetric):
     """How well are the dependency edges of the reference matched by the candidate's (QSTS's semsim)?"""
 
     name: ClassVar[str] = "qsts-edges"

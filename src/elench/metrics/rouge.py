@@ -27,16 +27,11 @@ EXAMPLE: Mapping[str, Any] = {
 }
 
 
-def rouge_l(candidate: str, reference: str, stem: bool = False) -> float:
+def rouge_l(candidate: str, reference: str) -> float:
     """ROUGE-L F-measure of one text against one reference."""
-    own, other = words_rouge(candidate, stem), words_rouge(reference, stem)
+    own, other = words_rouge(candidate), words_rouge(reference)
     # 2 P R / (P + R) with P = lcs / |own| and R = lcs / |other|
     return 2 * lcs_length(own, other) / (len(own) + len(other)) if own and other else 0.0
-
-
-def rouge_n(candidate: str, reference: str, n: int = 1, stem: bool = False) -> float:
-    """ROUGE-N F-measure of one text against one reference."""
-    return _rouge_n(words_rouge(candidate, stem), words_rouge(reference, stem), n)
 
 
 def _rouge_n(own: Words, other: Words, n: int) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from elench.models.base import Identity
-from elench.models.onnx_session import Array, Session, quantised, tensors, turned
+from elench.models.onnx_session import Array, OnnxSession, quantised, tensors, turned
 from elench.models.shipped import WEIGHTS, grow
 from elench.models.tokens import Ints, padded, present
 from elench.requests import Floats
@@ -72,7 +72,7 @@ class Bert:
         self.places = weights["embeddings.position_embeddings.weight"][0 if self.relative is None else 2 :]
         self.types = weights.get("embeddings.token_type_embeddings.weight", np.zeros((2, 1), np.float32))
         self.depth = 1 + max(int(n.split(".")[2]) for n in weights if n.startswith("encoder.layer."))
-        self.sessions: dict[str, Session] = {}
+        self.sessions: dict[str, OnnxSession] = {}
 
     def states(
         self,
@@ -120,10 +120,10 @@ class Bert:
         found: Floats = (scaled * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]).astype(np.float32)
         return found
 
-    def _session(self, name: str, depth: int) -> Session:
+    def _session(self, name: str, depth: int) -> OnnxSession:
         if name not in self.sessions:
             chosen = f"{self.family}-{name}-int8" if self.dtype == "int8" else f"{self.family}-{name}"
-            self.sessions[name] = Session(self.graphs.get(chosen, chosen), self._layers(depth))
+            self.sessions[name] = OnnxSession(self.graphs.get(chosen, chosen), self._layers(depth))
         return self.sessions[name]
 
     def _layers(self, depth: int) -> dict[str, Array]:
@@ -176,7 +176,7 @@ class Bert:
         if "head" not in self.sessions:
             head = {name: self.weights[f"cls.predictions.{name}"] for name in HEAD}
             head["transform.dense.weight"] = turned(head["transform.dense.weight"])
-            self.sessions["head"] = Session(
+            self.sessions["head"] = OnnxSession(
                 self.graphs.get("minilm-masked", "minilm-masked"), {**head, "words": turned(self.words)}
             )
         tokens = np.asarray(truth, dtype=np.int64)[:, None]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from elench.models.base import Identity
-from elench.models.onnx_session import Array, Session, quantised, tensors, turned
+from elench.models.onnx_session import Array, OnnxSession, quantised, tensors, turned
 from elench.models.sharing import Layout, visibility
 from elench.models.tokens import padded
 from elench.requests import Floats
@@ -38,7 +38,7 @@ class Llama:
         self.output = weights.get("lm_head.weight", self.words)
         self.depth = 1 + max(int(n.split(".")[2]) for n in weights if n.startswith("model.layers."))
         self.size = size
-        self.sessions: dict[str, Session] = {}
+        self.sessions: dict[str, OnnxSession] = {}
 
     def logprobs(
         self, layouts: Sequence[Layout], wanted: Sequence[tuple[int, int]], tokens: Sequence[int]
@@ -63,12 +63,12 @@ class Llama:
             found += self._session("smollm-head").run(part)[0][:, 0].tolist()
         return found
 
-    def _session(self, name: str) -> Session:
+    def _session(self, name: str) -> OnnxSession:
         if name not in self.sessions:
             head = name == "smollm-head"
             weights = {"words": turned(self.output)} if head else self._layers()
             chosen = f"{name}-int8" if self.dtype == "int8" and not head else name
-            self.sessions[name] = Session(self.graphs.get(chosen, chosen), weights)
+            self.sessions[name] = OnnxSession(self.graphs.get(chosen, chosen), weights)
         return self.sessions[name]
 
     def _layers(self) -> dict[str, Array]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from elench.models.base import Identity
 from elench.models.branches import Best
 from elench.models.llama import FAR, Llama, rope_theta
-from elench.models.onnx_session import Array, Session, tensors, turned
+from elench.models.onnx_session import Array, OnnxSession, tensors, turned
 from elench.models.shipped import WEIGHTS, grow, shipped_config
 from elench.models.tokens import Ints, padded, present
 from elench.requests import Floats
@@ -55,11 +55,11 @@ class LlamaWriter(Llama):
     def memory_names(self) -> list[str]:
         return [f"layers.{n}.{kind}" for n in range(self.depth) for kind in ("key", "value")]
 
-    def session(self) -> Session:
+    def session(self) -> OnnxSession:
         """Made when first needed."""
         if "smollm-write" not in self.sessions:
             weights = {**self._layers(), "words": turned(self.output)}
-            self.sessions["smollm-write"] = Session(self.graphs.get("smollm-write", "smollm-write"), weights)
+            self.sessions["smollm-write"] = OnnxSession(self.graphs.get("smollm-write", "smollm-write"), weights)
         return self.sessions["smollm-write"]
 
 

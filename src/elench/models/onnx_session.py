@@ -45,7 +45,7 @@ def threads() -> int:
     return int(wanted) if wanted.isdigit() and int(wanted) else os.cpu_count() or 1
 
 
-class Session:
+class OnnxSession:
     """A graph with its weights, ready to run."""
 
     def __init__(self, graph: str | bytes, weights: Mapping[str, Array]) -> None:

@@ -114,9 +114,7 @@ def shipped_config(role: str, folder: Path | None = None) -> dict[str, Any]:
     return config
 
 
-def shipped_identity(
-    choice: ModelChoice, folder: Path | None = None, name: str | None = None, base: Path | None = None
-) -> Identity:
+def shipped_identity(choice: ModelChoice, folder: Path | None = None, base: Path | None = None) -> Identity:
     """The identity of a stored model: the one that elench ships for the role, or that of a folder.
 
     It runs on the CPU in ONNX Runtime, in float32 or int8, whatever else is asked for; on a base of another shape than
@@ -131,7 +129,7 @@ def shipped_identity(
     parts = [config["base_sha256"], remembered_hash(home / WEIGHTS)]
     parts += [json.dumps(config["settings"][CALIBRATED])] if CALIBRATED in config["settings"] else []
     digest = hashlib.sha256(" ".join(parts).encode()).hexdigest()
-    name = name or (folder.name if folder else "-".join(["shipped", *home.relative_to(SHIPPED).parts]))
+    name = folder.name if folder else "-".join(["shipped", *home.relative_to(SHIPPED).parts])
     plain = ModelChoice(role, dtype="int8" if choice.dtype == "int8" else "float32")
     runtime, dtype = ("onnx", plain.dtype) if runs_on_onnx(plain, base) else ("torch", "float32")
     return Identity(role, name, digest, runtime, dtype, "cpu", "shipped", home, base, choice.name)

@@ -24,7 +24,7 @@ from elench.models.tokens import Tokens
 from elench.text.passages import passage_of, passages
 from elench.train.branching import Branched, collate
 from elench.train.examples import Example, read_paragraphs
-from elench.train.loop import Run, Schedule, Trainer, fit, load_checkpoint, write_card
+from elench.train.loop import Schedule, Trainer, TrainingRun, fit, load_checkpoint, write_card
 from elench.train.lora import adapt
 from elench.train.options import destination, train_options
 
@@ -102,7 +102,7 @@ def new_asker(base: Path, shape: Mapping[str, Any], seed: int = 7) -> tuple[Modu
 
 def train(
     data: Path, base: Path, out: Path, schedule: Schedule, *, resume: bool = False
-) -> tuple[Module, Tokenizer, Run]:
+) -> tuple[Module, Tokenizer, TrainingRun]:
     """Train the asker's corrections on a base language model; checkpoints go to `out`."""
     model, tokenizer = new_asker(base, SHAPE, schedule.seed)
     examples, _ = corpora(data)

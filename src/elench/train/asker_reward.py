@@ -14,7 +14,7 @@ from elench.models.asker import passage_ids, target_ids, wish_ids
 from elench.models.tokens import Tokens
 from elench.text.passages import passage_of, passages
 from elench.train.examples import Example
-from elench.train.selfcritical import Curve, Reward, RewardSchedule, Task, learn, save_curve
+from elench.train.selfcritical import Curve, Reward, RewardSchedule, WritingTask, learn, save_curve
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -24,7 +24,7 @@ JUDGED = 100
 """Held-back questions whose mean reward is the curve."""
 
 
-def tasks(examples: Sequence[Example], tokenizer: Tokenizer) -> list[Task]:
+def tasks(examples: Sequence[Example], tokenizer: Tokenizer) -> list[WritingTask]:
     """Passage and wished-for answer as the prompt, the human question as the target."""
     made = []
     tokens = Tokens.from_transformers(tokenizer)
@@ -32,7 +32,7 @@ def tasks(examples: Sequence[Example], tokenizer: Tokenizer) -> list[Task]:
         passage = passage_of(e.context, e.start, passages(e.context))
         prompt = (*passage_ids(tokens, passage), *wish_ids(tokens, e.answers[0]))
         fields = {"context": passage, "answer": e.answers[0]}
-        made.append(Task(prompt, tuple(target_ids(tokens, e.question)), fields))
+        made.append(WritingTask(prompt, tuple(target_ids(tokens, e.question)), fields))
     return made
 
 
@@ -41,7 +41,7 @@ def filtered_reward(spec: str) -> Reward:
     nothing written, which gets the worst score."""
     score = reward_function(spec, judge="question")
 
-    def function(asked: Sequence[Task], texts: Sequence[str]) -> list[float]:
+    def function(asked: Sequence[WritingTask], texts: Sequence[str]) -> list[float]:
         columns = {name: [task.fields[name] for task in asked] for name in ("context", "answer")}
         pairs = zip(texts, asked, strict=True)
         kept = ["" if usable_question(text, task.fields["answer"]) else text for text, task in pairs]

@@ -27,7 +27,7 @@ from elench.models.shipped import save_shipped, shipped_identity
 from elench.models.tokens import Tokens, padded, present
 from elench.models.torch_networks import build_classes, class_logits
 from elench.requests import ClassifyQuestion, QuestionClass
-from elench.train.loop import FROZEN, Run, Schedule, Trainer, fit, freeze, write_card
+from elench.train.loop import FROZEN, Schedule, Trainer, TrainingRun, fit, freeze, write_card
 from elench.train.options import destination, train_options
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def new_net(base: Path, labels: Sequence[str], seed: int) -> tuple[Module, Token
 
 
 @dataclass(frozen=True)
-class Item:
+class TokenisedQuestion:
     """A question as token ids, with the index of its class."""
 
     ids: tuple[int, ...]
@@ -110,7 +110,7 @@ class Item:
 
 def train(
     items: Sequence[Labelled], base: Path, out: Path, schedule: Schedule, options: Options, *, resume: bool = False
-) -> tuple[Module, Tokenizer, list[str], Run]:
+) -> tuple[Module, Tokenizer, list[str], TrainingRun]:
     """Fine-tune on labelled questions: the network, its tokenizer, the fine classes in order, and what was done."""
     import torch
 
@@ -120,15 +120,15 @@ def train(
     of_fine = torch.tensor([coarse.index(coarse_of(label)) for label in labels])
     summed = torch.nn.functional.one_hot(of_fine).float()
     coded = [
-        Item(tuple(ids), labels.index(item.label))
+        TokenisedQuestion(tuple(ids), labels.index(item.label))
         for item, ids in zip(items, tokenizer([i.question for i in items])["input_ids"], strict=True)
     ]
     mark, mask_id = tokenizer.convert_tokens_to_ids("?"), tokenizer.mask_token_id
 
-    def epoch_items(rng: np.random.Generator, epoch: int) -> list[Item]:
-        return [Item(_worn(item.ids, rng, options, mark, mask_id), item.target) for item in coded]
+    def epoch_items(rng: np.random.Generator, epoch: int) -> list[TokenisedQuestion]:
+        return [TokenisedQuestion(_worn(item.ids, rng, options, mark, mask_id), item.target) for item in coded]
 
-    def loss(model: Module, batch: list[Item]) -> torch.Tensor:
+    def loss(model: Module, batch: list[TokenisedQuestion]) -> torch.Tensor:
         rows = [i.ids for i in batch]
         inputs = torch.from_numpy(padded(rows)), torch.from_numpy(present(rows))
         scores = class_logits(model, *inputs, options.dropout)
@@ -137,7 +137,7 @@ def train(
         level = torch.log(scores.softmax(-1) @ summed + 1e-9)
         return fine + options.coarse * torch.nn.functional.nll_loss(level, of_fine[target])
 
-    trainer = Trainer[Item](net, epoch_items, lambda i: len(i.ids), loss)
+    trainer = Trainer[TokenisedQuestion](net, epoch_items, lambda i: len(i.ids), loss)
     run = fit(trainer, schedule, out, resume=resume, log=lambda line: print(line, flush=True))
     return net, tokenizer, labels, run
 

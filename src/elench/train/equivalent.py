@@ -21,7 +21,16 @@ from elench.text.answers import f1
 from elench.train.changes import EDITS
 from elench.train.loop import schedule_of, started_from
 from elench.train.options import destination, family_option, start_option
-from elench.train.pairs import Encoder, Pair, Task, classifier_options, predict, ship, shipped_labels, train_classifier
+from elench.train.pairs import (
+    ClassifierTask,
+    Pair,
+    PairEncoder,
+    classifier_options,
+    predict,
+    ship,
+    shipped_labels,
+    train_classifier,
+)
 from elench.train.reader_scores import auc
 
 if TYPE_CHECKING:
@@ -63,9 +72,9 @@ def judged(folder: Path) -> tuple[list[JudgedAnswer], list[JudgedAnswer]]:
     return parts
 
 
-def pair_of(question: str, reference: str, answer: str, target: float, kind: str = "") -> Pair:
+def pair_of(question: str, reference: str, answer: str, target: float) -> Pair:
     """How a judged answer is shown to the model."""
-    return Pair(f"{question} {reference}", f"{question} {answer}", target, kind)
+    return Pair(f"{question} {reference}", f"{question} {answer}", target)
 
 
 def nearest(row: JudgedAnswer) -> str:
@@ -97,7 +106,7 @@ class Draw:
         return pairs
 
 
-def figures(model: Module, encoder: Encoder, rows: Sequence[JudgedAnswer]) -> dict[str, dict[str, float]]:
+def figures(model: Module, encoder: PairEncoder, rows: Sequence[JudgedAnswer]) -> dict[str, dict[str, float]]:
     """Per file: AUC of right against wrong answers to the questions kept back (best reference), beside token F1's."""
     groups: dict[str, list[JudgedAnswer]] = defaultdict(list)
     for row in rows:
@@ -139,7 +148,7 @@ def command(
     train, test = judged(judgements)
     schedule = schedule_of(minutes, steps, lr, batch, seed, threads, pack_only)
     same_task = start is not None and shipped_labels(start) == LABELS
-    task = Task(len(LABELS), LIMITS, Draw(train), start, whole=same_task, family=family)
+    task = ClassifierTask(len(LABELS), LIMITS, Draw(train), start, whole=same_task, family=family)
     model, encoder, run, base = train_classifier(task, schedule, out, seed=seed, resume=resume)
     shown = figures(model, encoder, test)
     for name, row in shown.items():

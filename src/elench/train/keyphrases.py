@@ -19,7 +19,17 @@ from elench.models.checkpoints import find, need
 from elench.models.tokens import Tokens, padded, present
 from elench.train.examples import Example, read_examples, read_jsonl, read_paragraphs
 from elench.train.keyphrase_examples import AnswerSentences, Marked, Mixture, definitions
-from elench.train.loop import FROZEN, Run, Schedule, Trainer, fit, freeze, load_checkpoint, schedule_of, write_card
+from elench.train.loop import (
+    FROZEN,
+    Schedule,
+    Trainer,
+    TrainingRun,
+    fit,
+    freeze,
+    load_checkpoint,
+    schedule_of,
+    write_card,
+)
 from elench.train.options import destination, file_option, train_options
 
 if TYPE_CHECKING:
@@ -116,7 +126,7 @@ def train(
     *,
     recipe: str = "ours",
     resume: bool = False,
-) -> tuple[Module, Tokenizer, Run]:
+) -> tuple[Module, Tokenizer, TrainingRun]:
     """Fine-tune the keyphrase model from a base encoder; checkpoints go to `out`.
 
     recipe: ours, paper (answer sentences with their spans, no word facts, no unit labels) or paper-kp (the same without

@@ -71,7 +71,7 @@ def schedule_of(
 
 
 @dataclass
-class Run:
+class TrainingRun:
     """What a training run did so far."""
 
     step: int = 0
@@ -119,7 +119,7 @@ def fit(
     *,
     resume: bool = False,
     log: Callable[[str], None] = print,
-) -> Run:
+) -> TrainingRun:
     """Train until the schedule's bound, saving a checkpoint every few minutes; `resume` goes on from the last one."""
     import torch
 
@@ -129,7 +129,7 @@ def fit(
     model = trainer.model
     named = {name: p for name, p in model.named_parameters() if p.requires_grad}
     optimizer = _optimizer(list(named.values()), schedule)
-    run = Run()
+    run = TrainingRun()
     averages: Averages = {name: p.detach().clone() for name, p in named.items()} if schedule.average else {}
     if resume and (folder / "checkpoint.json").exists():
         run = load_checkpoint(folder, named, optimizer, averages)
@@ -180,13 +180,13 @@ def _optimizer(parameters: list[torch.nn.Parameter], schedule: Schedule) -> torc
     return torch.optim.AdamW(groups, lr=schedule.lr)
 
 
-def _progress(schedule: Schedule, run: Run) -> float:
+def _progress(schedule: Schedule, run: TrainingRun) -> float:
     by_steps = run.step / schedule.steps if schedule.steps > 0 else 0.0
     by_time = run.seconds / (schedule.minutes * 60) if schedule.minutes > 0 else 0.0
     return max(by_steps, by_time)
 
 
-def _batches(trainer: Trainer[T], schedule: Schedule, run: Run) -> Iterator[list[T]]:
+def _batches(trainer: Trainer[T], schedule: Schedule, run: TrainingRun) -> Iterator[list[T]]:
     """Batches epoch after epoch; a resumed run skips what it has seen, because each epoch has its own seed."""
     while True:
         rng = np.random.default_rng([schedule.seed, run.epoch])
@@ -201,7 +201,7 @@ def _batches(trainer: Trainer[T], schedule: Schedule, run: Run) -> Iterator[list
 
 def save_checkpoint(
     folder: Path,
-    run: Run,
+    run: TrainingRun,
     named: dict[str, torch.nn.Parameter],
     optimizer: torch.optim.Optimizer,
     averages: Averages | None = None,
@@ -224,7 +224,7 @@ def load_checkpoint(
     named: dict[str, torch.nn.Parameter],
     optimizer: torch.optim.Optimizer | None = None,
     averages: Averages | None = None,
-) -> Run:
+) -> TrainingRun:
     """Put a checkpoint's tensors back into the model (and the optimizer, to train further) and return where it was."""
     import torch
     from safetensors import safe_open
@@ -232,7 +232,7 @@ def load_checkpoint(
     if not (folder / "checkpoint.safetensors").exists():
         raise UsageError(f"{folder}: holds no checkpoint")
     with safe_open(folder / "checkpoint.safetensors", framework="pt") as stored, torch.no_grad():
-        run = Run(**json.loads(stored.metadata()["run"]))
+        run = TrainingRun(**json.loads(stored.metadata()["run"]))
         keys = set(stored.keys())
         for name, p in named.items():
             p.copy_(stored.get_tensor(f"model.{name}"))

@@ -21,7 +21,7 @@ from elench.models.base import ModelChoice
 from elench.models.checkpoints import find, need
 from elench.models.shipped import save_shipped
 from elench.train.examples import Example, read_paragraphs
-from elench.train.loop import FROZEN, Run, Trainer, fit, freeze, load_checkpoint, schedule_of, write_card
+from elench.train.loop import FROZEN, Trainer, TrainingRun, fit, freeze, load_checkpoint, schedule_of, write_card
 from elench.train.options import destination, train_options
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def command(
     examples, kept = corpora(data)
     schedule = schedule_of(minutes, steps, lr, batch, seed, threads, pack_only)
     if schedule is None:
-        run: Run = load_checkpoint(out, {n: p for n, p in model.named_parameters() if p.requires_grad})
+        run: TrainingRun = load_checkpoint(out, {n: p for n, p in model.named_parameters() if p.requires_grad})
         model.eval()
     else:
         trainer = Trainer[Blanked](model, Blanker(examples, tokenizer), lambda b: len(b.ids), masked_loss)

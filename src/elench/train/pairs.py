@@ -18,9 +18,9 @@ from elench.models.tokens import Tokens
 from elench.requests import Floats
 from elench.train.loop import (
     BASES,
-    Run,
     Schedule,
     Trainer,
+    TrainingRun,
     about_base,
     fit,
     freeze_base,
@@ -56,7 +56,7 @@ class Encoded:
     target: float
 
 
-class Encoder:
+class PairEncoder:
     """Turns pairs into token ids, each text cut to its own limit."""
 
     def __init__(self, tokenizer: Tokenizer, limits: tuple[int, int]) -> None:
@@ -120,7 +120,7 @@ def pair_loss(model: Module, batch: Sequence[Encoded]) -> torch.Tensor:
 
 
 @dataclass(frozen=True)
-class Task:
+class ClassifierTask:
     """What a classifier is trained for: its outputs, its limits in tokens, and the pairs of each round."""
 
     labels: int
@@ -134,13 +134,13 @@ class Task:
 
 
 def train_classifier(
-    task: Task, schedule: Schedule | None, out: Path, *, seed: int, resume: bool = False
-) -> tuple[Module, Encoder, Run, Path]:
+    task: ClassifierTask, schedule: Schedule | None, out: Path, *, seed: int, resume: bool = False
+) -> tuple[Module, PairEncoder, TrainingRun, Path]:
     """Train by the schedule (None: take the last checkpoint): the model, its encoder, the run, the base's folder."""
     need("torch", "transformers", "safetensors")
     base = find(ModelChoice("encoder", BASES[task.family])).folder
     model, tokenizer = new_classifier(base, task.labels, seed, task.family, task.start, task.whole)
-    encoder = Encoder(tokenizer, task.limits)
+    encoder = PairEncoder(tokenizer, task.limits)
     if schedule is None:
         run = load_checkpoint(out, {n: p for n, p in model.named_parameters() if p.requires_grad})
         model.eval()
@@ -155,7 +155,7 @@ def train_classifier(
 
 
 def ship(
-    model: Module, base: Path, out: Path, run: Run, schedule: Schedule | None, settings: Mapping[str, Any],
+    model: Module, base: Path, out: Path, run: TrainingRun, schedule: Schedule | None, settings: Mapping[str, Any],
     facts: Mapping[str, object], kind: str = "int8", family: str = "embedded",
 ) -> None:  # fmt: skip
     """Store a trained classifier with its card: `facts` first, then how it was trained."""

@@ -28,9 +28,9 @@ from elench.train.changes import changed
 from elench.train.examples import Example, read_examples, read_jsonl, read_paragraphs, read_squad
 from elench.train.loop import (
     BASES,
-    Run,
     Schedule,
     Trainer,
+    TrainingRun,
     about_base,
     fit,
     freeze_base,
@@ -74,7 +74,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Source:
+class TokenisedExample:
     """A whole example as token ids, before cropping."""
 
     example: Example
@@ -106,7 +106,7 @@ def corpora(data: Path, more: Sequence[Path] = ()) -> tuple[list[Example], list[
     return asked + tales[::OTHERS], [e for e in squad if e.group in kept]
 
 
-def tokenised(examples: list[Example], tokenizer: Tokenizer) -> list[Source]:
+def tokenised(examples: list[Example], tokenizer: Tokenizer) -> list[TokenisedExample]:
     """Token ids and answer positions of examples; those whose answer does not fall on tokens are left out."""
     texts = list(dict.fromkeys(e.context for e in examples))
     coded = tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True)
@@ -120,11 +120,11 @@ def tokenised(examples: list[Example], tokenizer: Tokenizer) -> list[Source]:
         if not inside:
             continue
         breaks = (0, *(i + 1 for i, token in enumerate(ids) if token in stops))
-        sources.append(Source(example, tuple(question[:48]), tuple(ids), inside[0], inside[-1], breaks))
+        sources.append(TokenisedExample(example, tuple(question[:48]), tuple(ids), inside[0], inside[-1], breaks))
     return sources
 
 
-def crop(source: Source, size: int, rng: np.random.Generator) -> Piece:
+def crop(source: TokenisedExample, size: int, rng: np.random.Generator) -> Piece:
     """The example on a random window of about `size` tokens around its answer, begun at a sentence where possible."""
     n, length = len(source.text), source.end - source.start + 1
     size = max(size, length + 16)
@@ -154,7 +154,7 @@ def contains(text: tuple[int, ...], part: tuple[int, ...]) -> bool:
 class EpochSampler:
     """Gives each epoch its examples: cropped texts that grow longer, and freshly sampled negatives."""
 
-    sources: list[Source]
+    sources: list[TokenisedExample]
     tokenizer: Tokenizer
     negatives: bool = True
     rounds: int = ROUNDS["embedded"]
@@ -171,7 +171,7 @@ class EpochSampler:
         pieces = [self.asked(s, crop(s, int(rng.integers(low, high)), rng), rng) for s in chosen]
         if not self.negatives:
             return pieces
-        groups: dict[str, list[Source]] = defaultdict(list)
+        groups: dict[str, list[TokenisedExample]] = defaultdict(list)
         for s in self.sources:
             groups[s.example.group].append(s)
         for kind, share in NEGATIVES.items():
@@ -181,7 +181,7 @@ class EpochSampler:
                     pieces.append(piece if kind == "changed" else self.asked(chosen[i], piece, rng))
         return pieces
 
-    def asked(self, source: Source, piece: Piece, rng: np.random.Generator) -> Piece:
+    def asked(self, source: TokenisedExample, piece: Piece, rng: np.random.Generator) -> Piece:
         """The piece as it is, or now and then with a cloze question."""
         if rng.random() >= CLOZE:
             return piece
@@ -192,7 +192,12 @@ class EpochSampler:
         return replace(piece, question=tuple(ids))
 
     def negative(
-        self, kind: str, source: Source, groups: dict[str, list[Source]], size: int, rng: np.random.Generator
+        self,
+        kind: str,
+        source: TokenisedExample,
+        groups: dict[str, list[TokenisedExample]],
+        size: int,
+        rng: np.random.Generator,
     ) -> Piece | None:
         """The source's question made unanswerable, or None if this one does not lend itself to it."""
         answer = source.text[source.start : source.end + 1]
@@ -262,7 +267,7 @@ def new_reader(base: Path, seed: int, family: str = "embedded") -> tuple[Module,
 def train(
     data: Path, base: Path, out: Path, schedule: Schedule, *, negatives: bool = True, more: Sequence[Path] = (),
     resume: bool = False, start: Path | None = None, family: str = "embedded",
-) -> tuple[Module, Tokenizer, Run]:  # fmt: skip
+) -> tuple[Module, Tokenizer, TrainingRun]:  # fmt: skip
     """Fine-tune the reader from a base encoder, or further from the reader in `start`; checkpoints go to `out`."""
     model, tokenizer = new_reader(base, schedule.seed, family)
     if start is not None:

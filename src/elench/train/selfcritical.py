@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from torch.nn import Module
     from transformers import PreTrainedTokenizerBase as Tokenizer
 
-Reward = Callable[[Sequence["Task"], Sequence[str]], list[float]]
+Reward = Callable[[Sequence["WritingTask"], Sequence[str]], list[float]]
 
 
 @dataclass(frozen=True)
-class Task:
+class WritingTask:
     """Something to write: the prompt in tokens, the human text in tokens, and what the reward must know."""
 
     prompt: tuple[int, ...]
@@ -64,7 +64,7 @@ class Curve:
 def write(
     model: Module,
     tokenizer: Tokenizer,
-    tasks: Sequence[Task],
+    tasks: Sequence[WritingTask],
     schedule: RewardSchedule,
     sample: bool,
 ) -> list[list[int]]:
@@ -93,14 +93,14 @@ def write(
 def log_likelihood(
     model: Module,
     tokenizer: Tokenizer,
-    tasks: Sequence[Task],
+    tasks: Sequence[WritingTask],
     texts: Sequence[Sequence[Sequence[int]]],
 ) -> list[torch.Tensor]:
     """Σ log P(token | prompt, tokens before) of each text of each task, with gradients; a prompt is read once."""
     return [_of_task(model, tokenizer, task, own) for task, own in zip(tasks, texts, strict=True)]
 
 
-def _of_task(model: Module, tokenizer: Tokenizer, task: Task, texts: Sequence[Sequence[int]]) -> torch.Tensor:
+def _of_task(model: Module, tokenizer: Tokenizer, task: WritingTask, texts: Sequence[Sequence[int]]) -> torch.Tensor:
     import torch
 
     end = tokenizer.eos_token_id
@@ -120,7 +120,7 @@ def _of_task(model: Module, tokenizer: Tokenizer, task: Task, texts: Sequence[Se
 def critic_loss(
     model: Module,
     tokenizer: Tokenizer,
-    tasks: Sequence[Task],
+    tasks: Sequence[WritingTask],
     reward: Reward,
     schedule: RewardSchedule,
     weight: float,
@@ -148,7 +148,7 @@ def critic_loss(
 def held_back_reward(
     model: Module,
     tokenizer: Tokenizer,
-    tasks: Sequence[Task],
+    tasks: Sequence[WritingTask],
     reward: Reward,
     schedule: RewardSchedule,
 ) -> float:
@@ -164,8 +164,8 @@ def held_back_reward(
 def learn(
     model: Module,
     tokenizer: Tokenizer,
-    tasks: Sequence[Task],
-    held_back: Sequence[Task],
+    tasks: Sequence[WritingTask],
+    held_back: Sequence[WritingTask],
     reward: Reward,
     schedule: RewardSchedule,
     log: Callable[[str], None] = print,

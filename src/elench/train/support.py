@@ -22,7 +22,7 @@ from elench.train.claims import CONTRADICTED, LABELS, NOT_FOUND, SUPPORTED, Clai
 from elench.train.examples import read_paragraphs
 from elench.train.loop import schedule_of, started_from
 from elench.train.options import destination, family_option, start_option
-from elench.train.pairs import Encoder, Pair, Task, classifier_options, predict, ship, train_classifier
+from elench.train.pairs import ClassifierTask, Pair, PairEncoder, classifier_options, predict, ship, train_classifier
 from elench.train.paraphrases import FILE as PARAPHRASES
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Mixture:
         return [g[int(i)] for g in groups.values() for i in rng.permutation(len(g))[:most]]
 
 
-def figures(model: Module, encoder: Encoder, pairs: Sequence[Pair]) -> dict[str, dict[str, Any]]:
+def figures(model: Module, encoder: PairEncoder, pairs: Sequence[Pair]) -> dict[str, dict[str, Any]]:
     """Accuracy by source, and the confusion table (rows: truth) of the two entailment sources."""
     said = predict(model, encoder(pairs)).argmax(1)
     by_kind: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -152,7 +152,7 @@ def command(
     out = destination(out)
     schedule = schedule_of(minutes, steps, lr, batch, seed, threads, pack_only)
     mixture = Mixture(data, paraphrases)
-    task = Task(len(LABELS), LIMITS, mixture, start, whole=True, family=family)
+    task = ClassifierTask(len(LABELS), LIMITS, mixture, start, whole=True, family=family)
     model, encoder, run, base = train_classifier(task, schedule, out, seed=seed, resume=resume)
     shown = figures(model, encoder, mixture.tests(most))
     facts = {

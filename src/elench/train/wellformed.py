@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 
 from elench.train.loop import schedule_of
 from elench.train.options import destination
-from elench.train.pairs import Pair, Task, classifier_options, predict, ship, train_classifier
+from elench.train.pairs import ClassifierTask, Pair, classifier_options, predict, ship, train_classifier
 
 LIMITS = (64, 0)
 
@@ -48,7 +48,9 @@ def command(
         return [p if rng.random() < 0.5 else as_written(p) for p in train]
 
     schedule = schedule_of(minutes, steps, lr, batch, seed, threads, pack_only)
-    model, encoder, run, base = train_classifier(Task(1, LIMITS, draw), schedule, out, seed=seed, resume=resume)
+    model, encoder, run, base = train_classifier(
+        ClassifierTask(1, LIMITS, draw), schedule, out, seed=seed, resume=resume
+    )
     shown = {}
     for name, pairs in (("test part", test), ("test part as written", [as_written(p) for p in test])):
         rho = spearmanr(predict(model, encoder(pairs))[:, 0], [p.target for p in pairs]).statistic

@@ -72,7 +72,6 @@ class Truth:
     """The qualities that careful raters would find: of systems, of single outputs, and of their bad references."""
 
     def __init__(self, study: Study, rng: np.random.Generator, spread: float = SPREAD) -> None:
-        self._study = study
         self._criteria = study.protocol.criteria
         systems = list(study.systems)
         order = [systems[k] for k in rng.permutation(len(systems))]

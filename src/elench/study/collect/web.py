@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from pathlib import Path
 
@@ -24,8 +23,6 @@ from elench.study.folder import Study
 
 RATER_BURST, RATER_RATE = 150, 10
 STRANGER_BURST, STRANGER_RATE = 500, 20
-
-Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
 def application(study: Study, store: Store, site: Site | None = None) -> App:
