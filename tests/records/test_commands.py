@@ -111,9 +111,9 @@ def test_nothing_scored_is_exit_code_1_with_the_reason(tmp_path):
     [
         (["score", "-m", "f1"], "no file given"),
         (["score", "a", "b", "-m", "f1"], "one file at a time"),
-        (["score", "--references", "r.txt", "-m", "f1"], "--references goes with --text"),
+        (["score", "--references", "r.txt", "-m", "f1"], "--references needs --text"),
         (["score", "--text", "h.txt", "x.txt", "-m", "f1"], "what is x.txt"),
-        (["score", "--text", "h.txt", "--map", "a=b", "-m", "f1"], "--text goes without --map"),
+        (["score", "--text", "h.txt", "--map", "a=b", "-m", "f1"], "--text cannot be combined with --map"),
     ],
 )
 def test_options_that_do_not_go_together(arguments, said):

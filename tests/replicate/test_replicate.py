@@ -228,7 +228,9 @@ def test_the_command_writes_every_format_and_refuses_bad_input(tmp_path: Path) -
     done = CliRunner().invoke(command, ["kpqa", "--data", str(tmp_path / "nowhere")])
     assert isinstance(done.exception, UsageError) and "no such folder" in str(done.exception)
     assert CliRunner().invoke(command, ["bleu"]).exit_code == 2
-    with pytest.raises(UsageError, match="--only 'Table 99': no table of qsts is called so; it has: Table 1, pairs"):
+    with pytest.raises(
+        UsageError, match="--only 'Table 99': no table of qsts has this in its name; it has: Table 1, pairs"
+    ):
         replicate("qsts", Source(None), only="Table 99")
     with pytest.raises(UsageError, match="choose qrelscore"):
         replicate("bleurt", Source(None))

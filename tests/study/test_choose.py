@@ -66,7 +66,7 @@ def test_metric_scores_that_disagree_count_too(tmp_path: Path) -> None:
     [
         (["--choose", "9"], "the file has only 4 passages"),
         (["--choose", "2", "--scores", "nowhere.jsonl"], "nowhere.jsonl: no such file"),
-        (["--scores", "nowhere.jsonl"], "--scores goes with --choose"),
+        (["--scores", "nowhere.jsonl"], "--scores needs --choose"),
     ],
 )
 def test_what_cannot_be_chosen_is_named(tmp_path: Path, words: list[str], message: str) -> None:

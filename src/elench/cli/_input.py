@@ -63,12 +63,12 @@ def input_options(command: Command) -> Command:
             from elench.records.joining import from_text_files
 
             if mapping or predictions:
-                raise UsageError(f"--text goes without {'--map' if mapping else '--predictions'}")
+                raise UsageError(f"--text cannot be combined with {'--map' if mapping else '--predictions'}")
             if inputs and not references:
                 raise UsageError(f"--text {text}: what is {inputs[0]}? Name it with --references or --context")
             file = from_text_files(text, (*references, *inputs), context, questions, judge)
         elif alone := [name for name, value in beside.items() if value]:
-            raise UsageError(f"{alone[0]} goes with --text: --text outputs.txt {alone[0]} {_first(beside[alone[0]])}")
+            raise UsageError(f"{alone[0]} needs --text: --text outputs.txt {alone[0]} {_first(beside[alone[0]])}")
         elif len(inputs) != 1:
             wanted = "no file given" if not inputs else f"one file at a time, not {len(inputs)}"
             raise UsageError(f"{wanted}: name a record file, - for standard input, or --text FILE --references FILE")

@@ -16,7 +16,7 @@ from elench.errors import UsageError
 @click.option("--scores", "score_files", multiple=True, required=True, type=click.Path(path_type=Path),
               help="Output of elench score on FILE; may be given several times.")  # fmt: skip
 @click.option(
-    "--human", metavar="DIMENSION", help="Positives by people instead: a judgement with two values, as 0 and 1."
+    "--human", metavar="DIMENSION", help="Take positives from a human judgement with two values, such as 0 and 1."
 )
 @click.option("--lower-is-better", "lower", multiple=True, metavar="NAME", help="A metric for which lower is better.")
 @alpha_option

@@ -35,7 +35,13 @@ if TYPE_CHECKING:
     help="Profile to fall back on where ratings are few, or none.  [default: the shipped one]",
 )
 @click.option("--docs", type=click.Path(path_type=Path), help="With --shipped: write the results page here.")
-@click.option("--sample", type=click.IntRange(0), default=16, show_default=True, help="Records that time each metric.")
+@click.option(
+    "--sample",
+    type=click.IntRange(0),
+    default=16,
+    show_default=True,
+    help="Number of records used to time each metric.",
+)
 @seed_option
 @model_options
 def command(

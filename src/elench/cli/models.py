@@ -76,7 +76,7 @@ def verify(names: tuple[str, ...]) -> None:
     for name, faults in wrong.items():
         click.echo(f"{name}: {'; '.join(faults) if faults else 'ok'}")
     bad = sum(map(bool, wrong.values()))
-    click.echo(f"{len(wrong) - bad} of {len(wrong)} models are as they should be")
+    click.echo(f"{len(wrong) - bad} of {len(wrong)} models are intact")
     if bad:
         click.echo("remove the folder of a wrong model and fetch it again: elench models pull NAME", err=True)
         raise click.exceptions.Exit(1)

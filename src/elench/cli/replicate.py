@@ -15,7 +15,9 @@ from elench.cli._options import format_option, model_options, models_from, seed_
 @click.option(
     "--scores", multiple=True, type=click.Path(path_type=Path), help="Score files to use instead of scoring again."
 )
-@click.option("--only", default="", metavar="TEXT", help='Compute only tables with this in their name, as "Table 4".')
+@click.option(
+    "--only", default="", metavar="TEXT", help='Compute only tables with this in their name, such as "Table 4".'
+)
 @click.option("--lexical", is_flag=True, help="Compute only metrics that ask no model; others only from --scores.")
 @click.option("--limit", type=click.IntRange(50), help="At most this many records of each file (a seeded sample).")
 @seed_option

@@ -107,7 +107,7 @@ def new(
                 err=True,
             )
     elif scores is not None:
-        raise UsageError("--scores goes with --choose")
+        raise UsageError("--scores needs --choose")
     for warning in warnings(records, rules):
         click.echo(f"warning: {warning}", err=True)
     study = write_study(
@@ -151,7 +151,7 @@ def _earlier(folder: Path) -> tuple[str, list[str]]:
 @click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 to be reached from outside.")
 @click.option("--port", default=8765, show_default=True, type=click.IntRange(1, 65535))
 @click.option("--address", metavar="URL", help="The public address behind a proxy: decides links, cookies, headers.")
-@click.option("--proxy", default="127.0.0.1", show_default=True, help="With --address: whose headers are believed.")
+@click.option("--proxy", default="127.0.0.1", show_default=True, help="With --address: whose headers are trusted.")
 @DATABASE
 def serve(folder: Path, host: str, port: int, address: str | None, proxy: str, db: str | None) -> None:
     """Run the study: prints the link for raters and the link for you."""
@@ -167,7 +167,7 @@ def serve(folder: Path, host: str, port: int, address: str | None, proxy: str, d
     for secret, name in all_invitations(store).items():
         click.echo(f"  {name}: {site.join(study.secrets.join)}?invite={secret}")
     click.echo(f"researcher: {site.address}/admin?token={study.secrets.admin}")
-    click.echo("Stop with Ctrl-C; ratings stay.")
+    click.echo("Stop with Ctrl-C; ratings are kept.")
     run(study, store, host, port, site, proxy)
 
 
@@ -296,7 +296,7 @@ def analyse(
 
 @command.command("simulate")
 @FOLDER
-@click.option("--raters", default=60, show_default=True, type=click.IntRange(2), help="How many raters come.")
+@click.option("--raters", default=60, show_default=True, type=click.IntRange(2), help="Number of raters.")
 @click.option("--tasks-per-rater", default=2, show_default=True, type=click.IntRange(1))
 @click.option("--kinds", default="", metavar="KIND=SHARE,…", help="The crowd; default: the mixture in the guide.")
 @click.option("--runs", default=20, show_default=True, type=click.IntRange(1))

@@ -32,7 +32,7 @@ class Worker:
         self.driver = session.driver(metrics)
 
     def score(self, records: Sequence[Record]) -> list[Outcome]:
-        """The outcomes without their records, which the sender has, and without evidence that nobody wants."""
+        """The outcomes without their records, which the sender has, and without evidence that nobody asked for."""
         found = score_window(records, self.metrics, self.driver, self.states)
         return [
             replace(o, record=None, scores=o.scores if self.explain else {k: _bare(s) for k, s in o.scores.items()})

@@ -200,7 +200,7 @@ def _table(data: Path, file: str, specs: Sequence[str], scores: Path, models: Mo
 
     path = data / f"{file}.jsonl"
     if not path.is_file():
-        raise UsageError(f"{path}: no such file; --shipped wants the folder of the rated files")
+        raise UsageError(f"{path}: no such file; --shipped needs the folder of the rated files")
     table = unlearned(load(path), file)
     plan = next(plan for plan in SHIPPED.values() if file in plan.files or file in plan.others)
     table = sampled(table, plan.most.get(file, 0))

@@ -53,7 +53,7 @@ class Judgements:
 
     @property
     def items(self) -> list[str]:
-        """The same with a name for every record: one that shares its group with no other stands alone."""
+        """The same with a name for every record: one that shares its group with no other is its own group."""
         return [f"record {k}" if group is None else f"group {group}" for k, group in enumerate(self.groups)]
 
     def where(self, keep: Sequence[bool] | NDArray[np.bool_]) -> Judgements:

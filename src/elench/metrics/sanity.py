@@ -73,7 +73,7 @@ class NovelF1(ReferenceMetric):
 
         shared, total = own & other, mass(own) + mass(other)
         if not total:
-            raise Unscored("no word weighs anything")
+            raise Unscored("no word has any weight")
         evidence = {"matched": sorted(word for word in shared if word not in light),
                     "matched_light": sorted(word for word in shared if word in light)}  # fmt: skip
         return Score(2 * mass(shared) / total, evidence)

@@ -39,7 +39,7 @@ def passage_ids(tokens: Tokens, passage: str) -> list[int]:
 
 
 def wish_ids(tokens: Tokens, answer: str) -> list[int]:
-    """The answer that is wished for, after the passage."""
+    """The wanted answer, after the passage."""
     return tokens.ids([f"\nAnswer: {' '.join(answer.split())}\nQuestion:"])[0]
 
 

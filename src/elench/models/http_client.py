@@ -180,7 +180,7 @@ class Client:
             said = ""
         said = " ".join((said.replace(self.key, "…") if self.key else said).split())[:160]
         if error.code in (401, 403):
-            held = f"the key in {KEY} is refused" if self.key else f"it wants a key: set {KEY}"
+            held = f"the key in {KEY} is refused" if self.key else f"it requires a key: set {KEY}"
             raise UsageError(f"{self.base}: {held} (status {error.code})") from None
         if error.code in (404, 405) or 300 <= error.code < 400:
             raise UsageError(f"{self.base}: status {error.code}: check address and model name ({said})") from None

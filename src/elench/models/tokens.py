@@ -46,7 +46,7 @@ class Tokens:
 
     @classmethod
     def from_folder(cls, folder: Path) -> Tokens:
-        """The tokenizer that lies in a model's folder as tokenizer.json."""
+        """The tokenizer stored in a model's folder as tokenizer.json."""
         from tokenizers import Tokenizer
 
         backend = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -119,7 +119,7 @@ class Tokens:
 
     @cached_property
     def frame(self) -> tuple[list[int], list[int]]:
-        """The special tokens that the model wants before and after a text."""
+        """The special tokens that the model expects before and after a text."""
         plain = self.backend.encode("a", add_special_tokens=False).ids
         whole = self.backend.encode("a").ids
         at = _find(whole, plain, 0)
@@ -127,7 +127,7 @@ class Tokens:
 
     @cached_property
     def pair_frame(self) -> tuple[list[int], list[int], list[int]]:
-        """The special tokens that the model wants before, between and after two texts."""
+        """The special tokens that the model expects before, between and after two texts."""
         first, second = (self.backend.encode(w, add_special_tokens=False).ids for w in ("who", "me"))
         pair = self.backend.encode("who", "me").ids
         a = _find(pair, first, 0)

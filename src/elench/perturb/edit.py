@@ -83,7 +83,7 @@ def _opens(text: str, start: int) -> bool:
 
 
 def _article(word: str) -> str:
-    """Which article the word or number wants, by its first sound as far as spelling tells it."""
+    """Which article the word or number takes, by its first sound as far as its spelling shows it."""
     lower = word.lower()
     if number := re.match(r"\d[\d,]*", lower):
         digits = number[0].replace(",", "")

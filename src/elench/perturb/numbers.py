@@ -30,7 +30,7 @@ MONTH = (
 async def number(scene: Scene, rng: np.random.Generator) -> Edit | None:
     """A number becomes another of the same form."""
     text = scene.text
-    # 1 wants a singular, 007 is a name
+    # 1 takes a singular, 007 is a name
     digits = [m.span() for m in DIGITS.finditer(text) if not re.fullmatch(r"1|0\d.*", m[0])]
     words = [
         m.span()

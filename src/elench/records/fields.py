@@ -118,7 +118,7 @@ def _judge(name: str, value: object) -> str | None:
     if value is not None and value not in JUDGES:
         shown = repr(value)[:40]
         raise UsageError(
-            f"field '{name}' must be one of {', '.join(JUDGES)}, not {shown}; rename it if it means another thing"
+            f"field '{name}' must be one of {', '.join(JUDGES)}, not {shown}; rename it if it means something else"
         )
     return None if value is None else str(value)
 

@@ -181,9 +181,9 @@ def _read_header(path: Path) -> dict[str, Any]:
     try:
         header = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read ({error}); remove it to go on without it") from None
+        raise UsageError(f"{path}: cannot be read ({error}); remove it to continue without it") from None
     if not isinstance(header, dict) or not all(isinstance(header.get(k, {}), dict) for k in ("metrics", "signatures")):
-        raise UsageError(f"{path}: not the meta file of elench score; remove it to go on without it")
+        raise UsageError(f"{path}: not the meta file of elench score; remove it to continue without it")
     return header
 
 

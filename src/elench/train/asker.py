@@ -171,7 +171,7 @@ def _train_on(data: Path, base: Path, out: Path, spec: str, steps: int, seed: in
     help="Passages per step, each with up to 8 questions.",
 )
 @click.option(
-    "--pack", "pack_only", is_flag=True, help="Only store the last checkpoint as a model, without training on."
+    "--pack", "pack_only", is_flag=True, help="Only store the last checkpoint as a model, without further training."
 )
 @click.option("--evaluate", is_flag=True, help="Only print how good the asker in --out (or the shipped one) is.")
 @click.option(
@@ -184,7 +184,7 @@ def _train_on(data: Path, base: Path, out: Path, spec: str, steps: int, seed: in
 @click.option(
     "--show", type=click.IntRange(0), default=0, help="With --evaluate: also print this many of its questions."
 )
-@click.option("--reward", metavar="SPEC", help="Train on from the shipped asker with a metric as reward, for --steps.")
+@click.option("--reward", metavar="SPEC", help="Further train the shipped asker with a metric as reward, for --steps.")
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, base: Path | None,
     lr: float, batch: int, pack_only: bool, evaluate: bool, most: int, show: int, reward: str | None,

@@ -25,7 +25,7 @@ JUDGED = 100
 
 
 def tasks(examples: Sequence[Example], tokenizer: Tokenizer) -> list[WritingTask]:
-    """Passage and wished-for answer as the prompt, the human question as the target."""
+    """Passage and wanted answer as the prompt, the human question as the target."""
     made = []
     tokens = Tokens.from_transformers(tokenizer)
     for e in examples:

@@ -30,7 +30,7 @@ def score_examples(
     """Figures of an asker on passages with human questions, and the questions it wrote.
 
     Round trip: share of questions to which the reader, on the whole text, gives the answer back: the same words
-    (`same`), or F1 of at least .5 (`half`); for the people's own questions as well, which is what the reader allows.
+    (`same`), or F1 of at least .5 (`half`); for the human questions as well, which is the most the reader allows.
     """
     written = [v[0] if v else "" for v in asker.answer_all([Ask(e.context, e.answers[0], e.start) for e in examples])]
     human: dict[tuple[str, str], list[str]] = {}

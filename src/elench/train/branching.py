@@ -15,7 +15,7 @@ class Branched:
 
     passage: tuple[int, ...]
     branches: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
-    """(what it begins with, what is to be learnt) of each: the answer wished for, and the human question."""
+    """(what it begins with, what is to be learnt) of each: the wanted answer, and the human question."""
 
     @property
     def length(self) -> int:

@@ -205,7 +205,7 @@ def ask(model: QuestionClasses, items: Sequence[Labelled]) -> list[QuestionClass
 @click.option("--lr", type=click.FloatRange(0, min_open=True), default=2e-4, show_default=True)
 @click.option("--batch", type=click.IntRange(1), default=32, show_default=True)
 @click.option(
-    "--refit/--no-refit", default=True, show_default=True, help="Train again on all questions, and store that."
+    "--refit/--no-refit", default=True, show_default=True, help="Retrain on all questions and store that model."
 )
 @click.option("--stored", type=click.Choice(["int8", "fp16"]), default="int8", show_default=True)
 @click.option("--evaluate", is_flag=True, help="Only print how good the model in --out (or the shipped one) is.")

@@ -232,7 +232,7 @@ def pack(network: Module, base: Path, out: Path, stored: str, facts: dict[str, o
     help="ours; paper: spans of answer sentences, no hand-made features; paper-kp: the same without the question.",
 )
 @click.option("--stored", type=click.Choice(["int8", "fp16"]), default="int8", show_default=True)
-@click.option("--pack", "pack_only", is_flag=True, help="Only store the last checkpoint, without training on.")
+@click.option("--pack", "pack_only", is_flag=True, help="Only store the last checkpoint, without further training.")
 @click.option("--evaluate", is_flag=True, help="Only print how good the model in --out (or the shipped one) is.")
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, base: Path | None,

@@ -1,4 +1,4 @@
-"""Low-rank adaptation: train a small correction of a model's linear layers, and add it to them afterwards."""
+"""LoRA: train small adapters of a model's linear layers, and add them to the weights afterwards."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def adapt(model: Module, rank: int = 16, scale: float = 2.0, skip: int = 0) -> M
 
 
 def merge(model: Module) -> Module:
-    """Add the corrections to the weights: the adapted model as plain linear layers, as fast as the original."""
+    """Add the adapters to the weights: the adapted model as plain linear layers, as fast as the original."""
     import torch
 
     with torch.no_grad():

@@ -29,7 +29,7 @@ start_option = click.option(
 def train_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """--data, --out, --minutes, --steps, --seed, --threads, --resume."""
     for option in (
-        click.option("--resume", is_flag=True, help="Go on from the last checkpoint in --out."),
+        click.option("--resume", is_flag=True, help="Continue from the last checkpoint in --out."),
         click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Processor threads."),
         click.option("--seed", type=click.IntRange(0), default=7, show_default=True),
         click.option("--steps", type=click.IntRange(0), default=0, help="Stop after this many steps."),

@@ -48,7 +48,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Encoded:
-    """A pair as token ids, framed as the encoder wants."""
+    """A pair as token ids, framed as the encoder expects."""
 
     ids: tuple[int, ...]
     second: int

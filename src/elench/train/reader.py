@@ -219,7 +219,7 @@ class EpochSampler:
 
 
 def collate(pieces: list[Piece], tokens: Tokens) -> dict[str, torch.Tensor]:
-    """Padded tensors of a batch, question and text framed as the encoder wants; `allowed` marks [CLS] and the text."""
+    """Padded tensors of a batch, question and text framed as the encoder expects; `allowed`: [CLS] and the text."""
     import torch
 
     rows = [tokens.pair(p.question, p.text) for p in pieces]
@@ -340,7 +340,7 @@ def _show_reliability(model: Module, examples: list[Example], out: Path | None, 
 @family_option
 @start_option
 @click.option(
-    "--pack", "pack_only", is_flag=True, help="Only store the last checkpoint as a model, without training on."
+    "--pack", "pack_only", is_flag=True, help="Only store the last checkpoint as a model, without further training."
 )
 @click.option(
     "--evaluate", "evaluate", is_flag=True, help="Only print how good the reader in --out (or the shipped) is."

@@ -43,7 +43,7 @@ def replicate(paper: str, source: Source, only: str = "") -> Replication:
     )
     names = [entry["name"] for entry in plan["table"]]
     if not any(only.lower() in name.lower() for name in names):
-        raise UsageError(f"--only {only!r}: no table of {paper} is called so; it has: {'; '.join(names)}")
+        raise UsageError(f"--only {only!r}: no table of {paper} has this in its name; it has: {'; '.join(names)}")
     tables = []
     for entry in plan["table"]:
         status = entry.get("status", "done")

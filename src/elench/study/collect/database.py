@@ -26,7 +26,7 @@ class Closed(Refused):
 
 
 class Stale(Refused):
-    """Another tab has newer ratings of this item than the page that wants to save."""
+    """Another tab has newer ratings of this item than the page being saved."""
 
 
 class _Job:

@@ -37,7 +37,7 @@ def check_reachable(items: int, bad: int, passages: int, protocol: Protocol) -> 
     if 2 * reached >= rule.alpha:
         raise UsageError(
             f"nobody can reliably pass the filter: {bad} of {items} items of a task are bad references and a rater can "
-            f"take {tasks} task(s), so the smallest reachable p is {reached:.4f} and the filter wants "
+            f"take {tasks} task(s), so the smallest reachable p is {reached:.4f} and the filter requires "
             f"p < {rule.alpha:g}; add passages or systems, or raise task.max_per_rater"
         )
 
@@ -63,8 +63,8 @@ def enough_controls(bad: int, systems: int, human: bool, protocol: Protocol) -> 
     if pairs < needed:
         reached = smallest_p(pairs * rule.patience)
         raise UsageError(
-            f"nobody can reliably pass the filter: {systems} systems give {pairs} control pairs per task, "
-            f"so the smallest reachable p is {reached:.4f} and the filter wants p < {rule.alpha:g}, one slip allowed; "
+            f"nobody can reliably pass the filter: {systems} systems give {pairs} control pairs per task, so "
+            f"the smallest reachable p is {reached:.4f} and the filter requires p < {rule.alpha:g}, one slip allowed; "
             f'add systems or criteria, set filter.pairs = "ratings", or set filter.patience = '
             f"{math.ceil(pairs_needed_in_all(rule) / max(pairs, 1))} so that raters are judged after that many tasks"
         )
