@@ -177,7 +177,7 @@ LACKING = [
     {"id": "empty refs", "judge": "answer", "answer": "a b", "references": []},
     {"id": "empty", "judge": "answer", "answer": " ", "references": ["a"]},
     {"id": "other", "judge": "summary", "summary": "b", "references": ["b"]},
-    {"id": "bad", "judge": "answer", "answer": 3, "references": ["a"]},
+    {"id": "bad", "judge": "answer", "answer": True, "references": ["a"]},
     {"id": "ok", "judge": "answer", "answer": "a b", "references": ["a b"]},
 ]
 FATES = {
