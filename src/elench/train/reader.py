@@ -192,13 +192,9 @@ class EpochSampler:
         return replace(piece, question=tuple(ids))
 
     def negative(
-        self,
-        kind: str,
-        source: TokenisedExample,
-        groups: dict[str, list[TokenisedExample]],
-        size: int,
+        self, kind: str, source: TokenisedExample, groups: dict[str, list[TokenisedExample]], size: int,
         rng: np.random.Generator,
-    ) -> Piece | None:
+    ) -> Piece | None:  # fmt: skip
         """The source's question made unanswerable, or None if this one does not lend itself to it."""
         answer = source.text[source.start : source.end + 1]
         if kind == "changed":
