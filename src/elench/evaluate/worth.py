@@ -80,7 +80,8 @@ def with_preferences(found: Comparison, rated: Result, compared: Result) -> Comp
     means = corrected_means(found, whole)
     notes = [
         "People agree: probability that people rate the metric's winner higher on as many items, if the pair is like "
-        "those of the rated systems (bivariate normal differences); 95 % interval: jackknife over rated systems, t.",
+        "those of the rated systems (bivariate normal differences); 95 % interval: generalised pivotal quantities of "
+        "the same model over the rated systems.",
         *dict.fromkeys(note for section in means.values() for note in section.notes),
     ]
     extra = {

@@ -34,6 +34,8 @@ Array = NDArray[np.float64]
 COEFFICIENTS = ("pearson", "spearman", "kendall-b", "kendall-c", "accuracy")
 SOFT = "soft-accuracy"
 """Soft pairwise accuracy: at system level only"""
+OF_PAIRS = ("kendall-b", "kendall-c", "accuracy", SOFT)
+"""Means over pairs of what is correlated"""
 LEVELS = ("segment", "group", "system")
 FEWEST = 3
 """Fewer records, groups' members or systems than this give no correlation."""
@@ -187,8 +189,16 @@ def _system(block: Block, name: str, drawings: Sequence[Drawing]) -> Found:
             else:
                 moved = weighted.per_draw(bx, by, times, name)
             drawn[part] = np.where((times.sum(axis=1) >= FEWEST)[:, None, None], moved, np.nan)
+        if drawing.kind == "systems" and name in OF_PAIRS:
+            drawn = _less_one_system(drawn, value, count)
         replicates.append(drawn)
     return Found(n, value, epsilon, replicates)
+
+
+def _less_one_system(drawn: Array, value: Array, systems: int) -> Array:
+    """A mean over pairs moves by 2 / (n - 2) of a system's surplus when that system is left out, a mean over systems by
+    1 / (n - 1): taken alike, the jackknife overstates the variance of a statistic of pairs (Efron & Stein 1981)."""
+    return np.asarray(value + (drawn - value) * (systems - 2) / (systems - 1))
 
 
 class _Means:
@@ -224,6 +234,7 @@ def _soft(block: Block, system: Ints, count: int, drawings: Sequence[Drawing]) -
             kept = drawing.weights(block.rows[first])
             pairs = kept[:, i] * kept[:, j]
             drawn = np.tensordot(pairs, table[i, j], (1, 0)) / np.maximum(1, pairs.sum(axis=1))[:, None, None]
+            drawn = _less_one_system(drawn, value, count)
         elif table is not None:
             drawn = value + soft_draws(block.x, block.y, block.group, system, drawing.weights(block.rows))
         replicates.append(drawn)

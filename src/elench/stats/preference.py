@@ -8,6 +8,9 @@ adds noise. So the two differences of a pair are bivariate normal around 0, and
 beta the slope of rating differences on metric differences between system means of n items, sigma the deviation around
 it. The covariances come from a two-way fit (item + system) of scores and ratings, which allows outputs without rating.
 For more items than were rated the chance is that of as many as were rated: an understatement.
+
+The interval follows from the same normal model: covariance matrices that could have given the estimates are drawn
+(Weerahandi 1993). A jackknife over a dozen systems covers only 83 to 93 % where the lead was measured on fewer items.
 """
 
 from __future__ import annotations
@@ -17,11 +20,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from elench.stats.resampling_plan import FEWEST_UNITS, Ints, codes
+from elench.stats.resampling_plan import FEWEST_UNITS, Ints
 
 Array = NDArray[np.float64]
 FEWEST_SYSTEMS = 3
 """One pair of systems shows nothing about other pairs."""
+DRAWS = 4000
+"""Covariance matrices drawn for an interval"""
 
 
 class Agreement(NamedTuple):
@@ -30,7 +35,7 @@ class Agreement(NamedTuple):
     value: float | None
     low: float | None
     high: float | None
-    """95 %: jackknife over the rated systems, t; None below five systems"""
+    """95 %: generalised pivotal quantities of the covariances between systems; None below five systems"""
     systems: int
     items: int
     reason: str | None
@@ -44,6 +49,8 @@ class _Fit(NamedTuple):
     noise: Array
     share: float
     """What part of one item's noise a fitted effect holds: 1 / items where every system has every item"""
+    freedom: int
+    """Degrees of freedom of the noise"""
 
 
 def agreement(
@@ -54,48 +61,59 @@ def agreement(
     if count < FEWEST_SYSTEMS:
         reason = f"only {count} rated systems share items (at least {FEWEST_SYSTEMS} needed)"
         return [Agreement(None, None, None, count, items, reason) for _ in leads]
-    values = np.column_stack([score, human])
-    slope, unit = _slope(values, item, system, group, n)
-    if slope is None:
+    fit = _fitted(np.column_stack([score, human]), item, system, group)
+    small = 1e-12 * np.maximum(1e-12, [np.abs(score).max() ** 2, np.abs(human).max() ** 2])
+    if (np.diag(fit.between) <= small).any():
         reason = "the rated systems differ by no more than noise in the metric or in ratings"
         return [Agreement(None, None, None, count, items, reason) for _ in leads]
-    without = []
-    for s in range(count if count >= FEWEST_UNITS else 0):
-        kept = system != s
-        places = [codes(place[kept].tolist()) for place in (item, system, group)]
-        own = _slope(values[kept], places[0], places[1], places[2], n)[0]
-        without.append(slope if own is None else own)
-    found = [_at(lead, slope, unit, without, count, items) for lead in leads.tolist()]
-    if n <= items or count < FEWEST_UNITS:
+    added = max(0.0, 1 / n - fit.share)  # taking noise off would make the matrix unstable
+    slope = float(_slope(fit.between + added * fit.noise))
+    limits = None if count < FEWEST_UNITS else _slope_limits(fit, added, count)
+    found = [_at(lead, slope, limits, count, items) for lead in leads.tolist()]
+    if n <= items or limits is None:
         return found
     return [one._replace(reason=f"as on {items} items, which are all that were rated") for one in found]
 
 
-def _at(lead: float, slope: float, unit: float, without: list[float], systems: int, items: int) -> Agreement:
+def _at(lead: float, slope: float, limits: Array | None, systems: int, items: int) -> Agreement:
     from scipy.special import ndtr
-    from scipy.stats import t
 
     value = float(ndtr(lead * slope))
-    if not without:
+    if limits is None:
         reason = f"no interval: only {systems} rated systems (at least {FEWEST_UNITS} needed)"
         return Agreement(value, None, None, systems, items, reason)
-    moved = np.arcsinh(np.array(without) * unit)  # Fisher's z of the correlation of differences
-    error = float(np.sqrt((systems - 1) / systems * ((moved - moved.mean()) ** 2).sum()))
-    centre, reach = float(np.arcsinh(slope * unit)), float(t.ppf(0.975, systems - 1)) * error
-    low, high = (float(ndtr(lead * np.sinh(centre + side * reach) / unit)) for side in (-1, 1))
+    low, high = (float(ndtr(lead * limit)) for limit in limits)
     return Agreement(value, low, high, systems, items, None)
 
 
-def _slope(values: Array, item: Ints, system: Ints, group: Ints, n: int) -> tuple[float | None, float]:
-    """beta / sigma for differences of two means of n items, and the deviation of such differences of the metric."""
-    fit = _fitted(values, item, system, group)
-    noise = fit.noise * max(0.0, 1 / n - fit.share)  # taking noise off would make the matrix unstable
-    c = 2 * (fit.between + noise)
-    small = 1e-12 * np.maximum(1e-12, np.abs(values).max(axis=0) ** 2)
-    if c[0, 0] <= small[0] or c[1, 1] <= small[1]:
-        return None, 1.0
-    rest = max(c[1, 1] - c[0, 1] ** 2 / c[0, 0], 1e-4 * c[1, 1])
-    return float(c[0, 1] / c[0, 0] / np.sqrt(rest)), float(np.sqrt(c[0, 0]))
+def _slope(covariance: Array) -> Array:
+    """beta / sigma for differences of two means; covariances of (metric, rating) in the last two axes."""
+    metric, both, rating = (2 * covariance[..., i, j] for i, j in ((0, 0), (0, 1), (1, 1)))
+    rest = np.maximum(rating - both**2 / metric, 1e-4 * rating)
+    return np.asarray(both / metric / np.sqrt(rest))
+
+
+def _slope_limits(fit: _Fit, added: float, systems: int) -> Array:
+    rng = np.random.default_rng(0)
+    between = _pivots(fit.between, systems - 1, rng)
+    noise = _pivots(fit.noise, fit.freedom, rng)
+    return np.asarray(np.quantile(_slope(between + added * noise), [0.025, 0.975]))
+
+
+def _pivots(covariance: Array, freedom: int, rng: np.random.Generator) -> Array:
+    """Covariance matrices (draws × 2 × 2) that could have given this estimate: generalised pivotal quantities.
+
+    With Cholesky factors, estimate = T U U' T' / freedom, where T T' is the true matrix and U Bartlett's triangle of a
+    chi, a normal and a chi; so each draw of U gives a T."""
+    u = np.sqrt(rng.chisquare([freedom, freedom - 1], size=(DRAWS, 2)))
+    normal = rng.normal(size=DRAWS)
+    metric = np.sqrt(freedom * covariance[0, 0])
+    both = freedom * covariance[0, 1] / max(metric, 1e-300)
+    rating = np.sqrt(max(0.0, freedom * covariance[1, 1] - both**2))
+    t = np.zeros((DRAWS, 2, 2))
+    t[:, 0, 0], t[:, 1, 1] = metric / u[:, 0], rating / u[:, 1]
+    t[:, 1, 0] = (both - rating * normal / u[:, 1]) / u[:, 0]
+    return np.asarray(t @ t.transpose(0, 2, 1))
 
 
 def _fitted(values: Array, item: Ints, system: Ints, group: Ints) -> _Fit:
@@ -113,7 +131,8 @@ def _fitted(values: Array, item: Ints, system: Ints, group: Ints) -> _Fit:
     kept = groups / max(1, groups - 1)  # residuals of groups sum to 0 over groups
     noise = np.einsum("gsa,gsb->ab", sums, sums) * kept / (count - 1)
     apart = effects - effects.mean(axis=0)
-    return _Fit(apart.T @ apart / (count - 1), noise / max(share, 1e-12), share)
+    freedom = max(2, (groups - 1) * (count - 1))
+    return _Fit(apart.T @ apart / (count - 1), noise / max(share, 1e-12), share, freedom)
 
 
 def _within(columns: Array, item: Ints, size: Array) -> Array:

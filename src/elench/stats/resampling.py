@@ -159,10 +159,9 @@ def spread(parts: Sequence[Replicates]) -> tuple[Array, Array]:
     adding = [(v, part.units) for part, v in zip(parts, variances, strict=True) if part.sign > 0]
     most = np.max([v for v, _ in adding], axis=0)
     total = np.maximum(np.asarray(total, dtype=np.float64), most)
-    weighed = sum(v**2 / np.maximum(1, units - 1) for v, units in adding)
-    added = sum(v for v, _ in adding)
+    weighed = np.asarray(sum(v**2 / np.maximum(1, units - 1) for v, units in adding))
     with np.errstate(invalid="ignore", divide="ignore"):
-        freedom = np.where(np.asarray(weighed) > 0, np.asarray(added) ** 2 / weighed, adding[0][1])
+        freedom = np.where(weighed > 0, total**2 / weighed, adding[0][1])
     return np.sqrt(total), np.maximum(freedom, 1.0)
 
 
