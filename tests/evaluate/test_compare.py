@@ -143,7 +143,7 @@ def test_passages_with_several_questions_raise_no_false_alarms():
 
 def test_the_plan_is_printed_with_its_effective_n():
     column = compare_result(grouped(np.random.default_rng(0), 20, 5, 0.9), draws=200).columns[0]
-    assert column.plan.startswith("resampling 20 groups (100 records); effective n ≈ ")
+    assert column.plan.startswith("resampling 20 groups (100 items); effective n ≈ ")
     assert 20 <= int(column.plan.split("≈")[1]) <= 45 and (column.n, column.groups) == (100, 20)
 
 
@@ -181,10 +181,25 @@ def test_three_items_win_nothing_and_get_no_interval():
 
 def test_a_missing_interval_and_p_have_a_reason_in_the_table():
     five = {"a": dict(zip("12345", (0.7, 0.8, 0.7, 0.8, 0.7), strict=True)), "b": dict.fromkeys("12345", 0.3)}
-    assert "interval –: too few different items or groups" in compare_result(scored(five)).render()
+    assert "Interval –: too few different items or groups" in compare_result(scored(five)).render()
     row = next(line for line in compare_result(scored({"a": {"1": 0.9, "2": 0.8}, "b": {"1": 0.1, "2": 0.2}}),
                                                test="bootstrap").render().splitlines() if "a − b" in line)  # fmt: skip
     assert row.split()[-3:] == ["–", "–", "2"]  # p, Holm, items
+
+
+def test_many_systems_can_still_differ_after_holm():
+    """105 pairs: a sign test has p = 2 · 2^-40, far below .05 / 105; 2,000 draws alone could not show it."""
+    systems = {f"s{k:02}": {str(i): k / 20 + 0.01 * ((7 * i + k) % 5) for i in range(40)} for k in range(15)}
+    found = compare_result(scored(systems), draws=2000)
+    assert all(pair.corrected < 0.05 for pair in found.columns[0].pairs) and found.draws == 5 * 105 / 0.05
+    assert len(found.columns[0].beaten("s14", 0.05)) == 14
+
+
+def test_a_difference_of_scores_between_0_and_1_has_limits_between_minus_1_and_1():
+    five = {"a": dict(zip("12345", (0.9, 0.1, 0.9, 0.2, 0.9), strict=True)),
+            "b": dict(zip("12345", (0.1, 0.9, 0.2, 0.1, 0.0), strict=True))}  # fmt: skip
+    pair = compare_result(scored(five)).columns[0].pairs[0]
+    assert pair.low is not None and pair.high is not None and -1 <= pair.low < pair.difference < pair.high <= 1
 
 
 def test_the_interval_of_the_difference_equals_the_t_interval_for_normal_items():

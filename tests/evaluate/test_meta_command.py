@@ -211,3 +211,15 @@ def test_outputs_of_one_item_are_drawn_together_without_a_group() -> None:
     assert correlate(one, draws=100, coefficients=("pearson",)).method.startswith("resampling 10 groups (30 records")
     alone = from_records([replace(r, id=f"{r.id}-{r.system}") for r in records])
     assert correlate(alone, draws=100, coefficients=("pearson",)).method.startswith("resampling 30 records")
+
+
+def test_a_metric_that_people_contradict_may_have_the_other_direction(tmp_path: Path) -> None:
+    rows = rated(60)
+    for row in rows:
+        row["peers"] = {"errors": -row["human"]["correct"]}
+    file = write(tmp_path / "r.jsonl", rows)
+    note = "If lower is better, add --lower-is-better errors."
+    assert any(said.endswith(note) for said in found(file)["notes"])
+    turned = found(file, "--lower-is-better", "errors")
+    assert not any("in reverse" in said for said in turned["notes"])
+    assert turned["rows"][0]["metric"] == "errors" and turned["rows"][0]["values"]["pearson"] == pytest.approx(1.0)

@@ -71,10 +71,9 @@ def command(
         for record in read_records(source)
     ]
     models = models_from(family, model, dtype, device, pull)
-    table = replace(
-        compare(records, metrics_from(specs), test=test, alpha=alpha, draws=draws, seed=seed, family=holm_over,
-                calibrate=calibrate, rated=list(read_records(rated)) if rated else None, models=models),
-        all_pairs=all_pairs,
+    table = compare(
+        records, metrics_from(specs), test=test, alpha=alpha, draws=draws, seed=seed, family=holm_over,
+        calibrate=calibrate, rated=list(read_records(rated)) if rated else None, all_pairs=all_pairs, models=models,
     )  # fmt: skip
     text = table.render(form).rstrip("\n")
     if out:

@@ -170,7 +170,7 @@ def notes(found: Sequence[Area], units: str = "originals", alpha: float = 0.05) 
             f"Interval –: too few {units}, or no spread (every positive outscores every negative, or all are tied)."
         )
     if originals < FEW_GROUPS:
-        lines.append(f"only {originals} {units}: intervals and letters are rough below {FEW_GROUPS}")
+        lines.append(f"Only {originals} {units}: intervals and letters are rough below {FEW_GROUPS}.")
     left = [
         f"{a.metric} {a.left_out}" + ("" if same else f" ({a.positives} positives kept)")
         for a in whole.values()

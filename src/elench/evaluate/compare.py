@@ -17,12 +17,12 @@ import numpy.typing as npt
 from elench.engine.result import Result
 from elench.engine.scoring import score
 from elench.errors import UsageError
+from elench.evaluate.compare_items import Items, items_of, pairing
 from elench.evaluate.compare_tables import pair_grid, system_grid
 from elench.metrics.base import Metric
-from elench.records.record import Record
-from elench.stats.resampling_plan import ResamplingPlan, resampling_plan
+from elench.stats.resampling import enough_draws
 from elench.stats.significance import holm
-from elench.stats.totals import Studentised, Totals, bootstrap_t, exchange_test
+from elench.stats.totals import Studentised, bootstrap_t, exchange_tests
 
 if TYPE_CHECKING:
     from elench.grid import Grid
@@ -106,6 +106,11 @@ class Comparison:
     extra: dict[str, Any] = field(default_factory=dict)
     """The same for JSON"""
 
+    @property
+    def most(self) -> int | None:
+        """How many pairs a table prints."""
+        return None if self.all_pairs else MOST_PAIRS
+
     def letters(self) -> dict[str, str]:
         """a, b, … z, aa, ab, …: the name of each system in superscripts."""
         alphabet = "abcdefghijklmnopqrstuvwxyz"
@@ -128,7 +133,7 @@ class Comparison:
         if len(plans) > 1:
             plans = dict.fromkeys(f"{column.metric}: {column.plan}" for column in self.columns)
         own = dict.fromkeys(note for column in self.columns for note in column.notes)
-        return [self.explanation(), *(f"{plan}." for plan in plans), *self.notes, *own]
+        return [self.explanation(), *(f"{plan[0].upper()}{plan[1:]}." for plan in plans), *self.notes, *own]
 
     def to_object(self) -> dict[str, Any]:
         return {
@@ -157,8 +162,7 @@ class Comparison:
         """text, markdown, latex, json or html."""
         from elench.show.tables import render
 
-        most = None if self.all_pairs else MOST_PAIRS
-        grids = [self.grid(), *(pair_grid(column, self.test, most) for column in self.columns), *self.added]
+        grids = [self.grid(), *(pair_grid(column, self.test, self.most) for column in self.columns), *self.added]
         return render(grids, self.all_notes(), form, 140, self.to_object())
 
     def __repr__(self) -> str:
@@ -179,14 +183,16 @@ def compare(
     family: str = "metric",
     calibrate: bool = False,
     rated: Any = None,
+    all_pairs: bool = False,
     models: ModelSet | None = None,
 ) -> Comparison:
     """Compare the systems of `records` (their `system` field) under one or more metrics.
 
     `rated`: records with human ratings, from which it is estimated how often people prefer the metric's winner, and
-    the mean ratings of the compared systems among them."""
+    the mean ratings of the compared systems among them. `all_pairs`: print every pair of systems, not only the first ten."""
     result = score(records, metrics, models=models)
     found = compare_result(result, test=test, draws=draws, alpha=alpha, seed=seed, family=family, calibrate=calibrate)
+    found = replace(found, all_pairs=all_pairs)
     if rated is None:
         return found
     from elench.evaluate.worth import with_preferences
@@ -214,6 +220,8 @@ def compare_result(
         raise UsageError("comparing needs records of at least two systems: give each record a 'system'")
     keys, notes = pairing(result.records)
     items = [items_of(result, metric, systems, keys) for metric in result.metrics]
+    tests = len(systems) * (len(systems) - 1) // 2 * (len(items) if family == "all" else 1)
+    draws = enough_draws(draws, tests, alpha)
     columns = [_column(one, draws, seed) for one in items]
     unnamed = sum(r.system is None for r in result.records)
     if unnamed:
@@ -247,108 +255,6 @@ def _corrected(columns: list[MetricComparison], test: str, family: str) -> list[
     return corrected
 
 
-def pairing(records: Sequence[Record]) -> tuple[list[str], list[str]]:
-    """What pairs the items of two systems: their id, or their group when ids are never shared."""
-    ids: dict[str, set[str | None]] = {}
-    for record in records:
-        if record.system is not None:
-            ids.setdefault(record.id, set()).add(record.system)
-    if any(len(systems) > 1 for systems in ids.values()):
-        return [r.id for r in records], []
-    if all(r.group is not None for r in records if r.system is not None):
-        note = "Items are paired by group: a group's records of one system count together."
-        return [r.group or "" for r in records], [note]
-    raise UsageError(
-        "the systems share no ids and the records have no group: nothing pairs them; "
-        "give the same id to the same item of each system, or a 'group'"
-    )
-
-
-@dataclass(frozen=True)
-class Items:
-    """The common items of all systems under one metric."""
-
-    metric: Metric
-    systems: list[str]
-    values: Array
-    """items × systems: mean score of an item's records"""
-    totals: Totals
-    """Summed by group"""
-    plan: ResamplingPlan
-    """Over items: which group each belongs to"""
-    coverage: dict[str, int]
-    notes: tuple[str, ...]
-
-
-def items_of(result: Result, metric: Metric, systems: list[str], keys: Sequence[str]) -> Items:
-    """Line up what every system has; refuse with a reason where that is nothing."""
-    spec = str(metric)
-    rows: dict[str, dict[str, list[tuple[float, tuple[float, ...]]]]] = {system: {} for system in systems}
-    groups: dict[str, str | None] = {}
-    unscored = dict.fromkeys(systems, 0)
-    for outcome, key in zip(result.scored, keys, strict=True):
-        if outcome.system is None:
-            continue
-        groups.setdefault(key, outcome.record.group if outcome.record else None)
-        if spec in outcome.scores:
-            found = outcome.scores[spec]
-            rows[outcome.system].setdefault(key, []).append((found.value, found.counts))
-        else:
-            unscored[outcome.system] += 1
-    common = _common(rows, spec)
-    first_counts = rows[systems[0]][common[0]][0][1]
-    by_counts = bool(first_counts) and metric.corpus_score(first_counts) is not None
-    plan = resampling_plan([groups[key] for key in common], [None] * len(common))
-    width = len(first_counts) if by_counts else 2
-    sums = np.zeros((plan.groups, len(systems), width))
-    values = np.empty((len(common), len(systems)))
-    for k, system in enumerate(systems):
-        for i, key in enumerate(common):
-            own = rows[system][key]
-            values[i, k] = np.mean([value for value, _ in own])
-            for value, counted in own:
-                sums[plan.group[i], k] += counted if by_counts else (value, 1.0)
-    totals = Totals(sums, _corpus_score(metric)) if by_counts else Totals(sums)
-    coverage = {system: len(items) for system, items in rows.items()}
-    return Items(metric, systems, values, totals, plan, coverage, _coverage_notes(spec, coverage, unscored, common))
-
-
-def _common(rows: dict[str, dict[str, Any]], spec: str) -> list[str]:
-    empty = [system for system, items in rows.items() if not items]
-    if empty:
-        raise UsageError(f"{spec} scored no record of {', '.join(empty)}: leave that system or metric out")
-    first, *others = rows.values()
-    common = [key for key in first if all(key in items for items in others)]
-    if common:
-        return common
-    for (a, one), (b, two) in combinations(rows.items(), 2):
-        if not one.keys() & two.keys():
-            raise UsageError(f"{a} and {b} share no item that {spec} scored: their scores cannot be compared")
-    raise UsageError(f"no item is scored by {spec} for all of {len(rows)} systems: compare fewer systems at a time")
-
-
-def _coverage_notes(
-    spec: str, coverage: dict[str, int], unscored: dict[str, int], common: Sequence[str]
-) -> tuple[str, ...]:
-    notes = []
-    if max(coverage.values()) > len(common):
-        per_system = ", ".join(f"{system} {n}" for system, n in coverage.items())
-        notes.append(f"{spec}: compared on {len(common)} items that all systems have; scored items: {per_system}.")
-    if any(unscored.values()):
-        per_system = ", ".join(f"{system} {n}" for system, n in unscored.items() if n)
-        notes.append(f"{spec}: unscored records: {per_system}.")
-    return tuple(notes)
-
-
-def _corpus_score(metric: Metric) -> Any:
-    def scores(totals: Array) -> Array:
-        flat = totals.reshape(-1, totals.shape[-1])
-        found = np.array([metric.corpus_score(row) for row in flat.tolist()], dtype=np.float64)  # None becomes NaN
-        return found.reshape(totals.shape[:-1])
-
-    return scores
-
-
 def _column(items: Items, draws: int, seed: int) -> MetricComparison:
     systems, totals = items.systems, items.totals
     couples = list(combinations(range(len(systems)), 2))
@@ -356,16 +262,18 @@ def _column(items: Items, draws: int, seed: int) -> MetricComparison:
     contrasts = np.concatenate([unit, *(unit[[i]] - unit[[j]] for i, j in couples)])
     estimates = bootstrap_t(totals, contrasts, draws, seed)
     alone, gaps = estimates[: len(systems)], estimates[len(systems) :]
-    pairs = [_pair(items, i, j, gap, draws, seed) for (i, j), gap in zip(couples, gaps, strict=True)]
+    exchanged = exchange_tests(totals, couples, draws, seed)
+    pairs = [_pair(items, i, j, gap, p) for (i, j), gap, p in zip(couples, gaps, exchanged, strict=True)]
     low, high = items.metric.range
     intervals = {s: _clipped(e, low, high) for s, e in zip(systems, alone, strict=True)}
     effective = [items.plan.effective_n(items.values[:, i] - items.values[:, j]) for i, j in couples]
     known = [n for n in effective if n is not None]
     reasons = dict.fromkeys(e.reason for e in estimates if e.reason)
-    notes = [*items.notes, *(f"interval –: {reason}" for reason in reasons), *items.plan.warnings()]
+    notes = [*items.notes, *(f"Interval –: {reason}." for reason in reasons), *items.plan.warnings()]
     smallest = 2.0 ** (1 - totals.units)
     if smallest >= 0.05 / len(couples):
-        notes.append(f"with {totals.units} to exchange no randomisation p-value can fall below {smallest:.2g}")
+        what = "groups" if items.plan.grouped else "items"
+        notes.append(f"With {totals.units} {what} to exchange, no randomisation p-value can fall below {smallest:.2g}.")
     return MetricComparison(
         str(items.metric), items.metric.higher_is_better,
         {s: e.value for s, e in zip(systems, alone, strict=True)}, intervals,
@@ -380,13 +288,16 @@ def _clipped(estimate: Studentised, low: float, high: float) -> tuple[float, flo
     return max(low, estimate.low), min(high, estimate.high)
 
 
-def _pair(items: Items, i: int, j: int, gap: Studentised, draws: int, seed: int) -> Pair:
+def _pair(items: Items, i: int, j: int, gap: Studentised, exchanged: float) -> Pair:
     difference = items.values[:, i] - items.values[:, j]
     spread = float(difference.std(ddof=1)) if len(difference) > 1 else 0.0
     equal = bool(np.allclose(difference, 0, atol=1e-12))
+    low, high = items.metric.range
+    limits = _clipped(gap, low - high, high - low)
+    bottom, top = limits if limits else (None, None)
     return Pair(
-        items.systems[i], items.systems[j], gap.value, gap.low, gap.high,
+        items.systems[i], items.systems[j], gap.value, bottom, top,
         float(difference.mean()) / spread if spread > 1e-12 else None,
         float(((difference > 1e-12) + (np.abs(difference) <= 1e-12) / 2).mean()), len(difference),
-        1.0 if equal else exchange_test(items.totals, i, j, draws, seed), gap.p,
+        1.0 if equal else exchanged, gap.p,
     )  # fmt: skip

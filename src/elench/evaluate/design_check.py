@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from elench.evaluate.compare import Items
+from elench.evaluate.compare_items import Items
 from elench.evaluate.judgements import Judgements
 from elench.grid import Grid
 from elench.stats.agreement import wilson

@@ -112,7 +112,7 @@ def from_records(records: Sequence[Record], source: str = "records") -> Judgemen
     kinds = {**dict.fromkeys(own_names, "metric"), **dict.fromkeys(peer_names, "peer")}
     ratings = _matrix(human, dimensions)
     notes = [
-        f"{count} of {len(records)} records have no usable {name} rating"
+        f"{count} of {len(records)} records have no usable {name} rating."
         for name, count in zip(dimensions, np.isnan(ratings).sum(axis=0).tolist(), strict=True)
         if count
     ]
@@ -141,9 +141,9 @@ def join_scores(table: Judgements, path: str | Path) -> Judgements:
     names_new = [name if name not in table.metrics else f"{name} (scored)" for name in names]
     notes = []
     if unknown:
-        notes.append(f"{unknown} lines of {path} are about records that are not in {table.source}: left out")
+        notes.append(f"{unknown} lines of {path} are about records that are not in {table.source}: left out.")
     if len(rows) < len(table.records):
-        notes.append(f"{len(table.records) - len(rows)} of {len(table.records)} records have no line in {path}")
+        notes.append(f"{len(table.records) - len(rows)} of {len(table.records)} records have no line in {path}.")
     return table.with_metrics(names_new, _matrix(columns, names), "metric", notes)
 
 
@@ -157,7 +157,7 @@ def with_directions(table: Judgements, lower: Sequence[str] = ()) -> Judgements:
     if not turned:
         return table
     sign = np.array([-1.0 if name in turned else 1.0 for name in table.metrics])
-    note = f"lower is better, so counted with reversed sign: {', '.join(turned)}"
+    note = f"Lower is better, so counted with reversed sign: {', '.join(turned)}."
     return replace(table, scores=table.scores * sign, notes=(*table.notes, note))
 
 

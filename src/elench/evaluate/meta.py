@@ -111,10 +111,10 @@ def evaluate(
     if not any(row.reason is None for row in rows):
         reasons = sorted({row.reason for row in rows if row.reason}) or notes[-1:]
         raise UsageError(f"{table.source}: nothing can be correlated: {'; '.join(reasons)}")
-    notes += [*warned, *_gaps(table), *_undefined_groups(rows)]
+    notes += [*warned, *_gaps(table), *_undefined_groups(rows), *_against(rows, coefficient)]
     if level == "segment" and "accuracy" in coefficients:
         ties = ", ".join(f"{name} {_tied(table.human[:, d]):.0%}" for d, name in enumerate(table.dimensions))
-        notes.append(f"pairs rated equal by people, which is also the acc of a metric that ties everything: {ties}")
+        notes.append(f"Pairs rated equal by people, which is also the acc of a metric that ties everything: {ties}.")
     method = methods[0] if by is None else methods[0] + " (each part on its own)"
     return Evaluation(
         table.source, level, coefficient, tuple(coefficients), tuple(rows), len(table.records), method, correction,
@@ -197,7 +197,7 @@ def _gaps(table: Judgements) -> list[str]:
     missing = np.isnan(table.scores).sum(axis=0).tolist()
     found = [
         f"{count} of {len(table.records)} records are unscored by {name}: left out there; its differences from other "
-        "metrics are tested on common records"
+        "metrics are tested on common records."
         for name, count in zip(table.metrics, missing, strict=True)
         if count
     ]
@@ -206,13 +206,35 @@ def _gaps(table: Judgements) -> list[str]:
 
 def _undefined_groups(rows: Sequence[MetricAgreement]) -> list[str]:
     """Metrics that have no coefficient in a tenth or more of the groups: their mean is over the rest."""
-    lacking = {
-        f"{row.metric}: no {row.dimension} coefficient in {row.groups - row.n} of {row.groups} groups (constant "
-        "there); its mean is over the others"
-        for row in rows
-        if row.groups and row.n < 0.9 * row.groups and row.reason is None
-    }
-    return sorted(lacking)
+    lacking: dict[tuple[str, str, int, int], list[str]] = {}
+    for row in rows:
+        if row.groups and row.n < 0.9 * row.groups and row.reason is None:
+            lacking.setdefault((row.part, row.dimension, row.groups - row.n, row.groups), []).append(row.metric)
+    return [
+        f"{part + ': ' if part else ''}{dimension}: no coefficient in {missing} of {groups} groups, where scores or "
+        f"ratings are constant; the mean is over the others ({_listed(metrics)})."
+        for (part, dimension, missing, groups), metrics in lacking.items()
+    ]
+
+
+def _listed(names: Sequence[str], most: int = 3) -> str:
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest
+
+
+def _against(rows: Sequence[MetricAgreement], main: str) -> list[str]:
+    """Metrics that people contradict throughout: their direction may be the other one."""
+    value = {(row.metric, row.dimension): row for row in rows if row.kind != "sanity" and row.reason is None}
+    turned = [
+        metric
+        for metric in dict.fromkeys(metric for metric, _ in value)
+        if scale_of(main) == "fisher"
+        and all((row.high[main] or 0.0) < 0 for (name, _), row in value.items() if name == metric)
+    ]
+    if not turned:
+        return []
+    options = " ".join(f"--lower-is-better {name}" for name in turned)
+    return [f"Agrees with people in reverse: {_listed(turned)}. If lower is better, add {options}."]
 
 
 def _tied(ratings: Array) -> float:

@@ -22,6 +22,11 @@ from elench.stats.significance import (
     williams_difference,
 )
 
+_TESTS = {"bootstrap": "bootstrap", "permutation": "permutation", "perm_both": "PERM-BOTH", "williams": "Williams"}
+HEADS_OF_CORRECTIONS = {"holm": "Holm", "bh": "BH", "none": "uncorrected"}
+_ALONE = ("perm_both", "williams")
+"""Tests that take single records as independent"""
+
 
 @dataclass(frozen=True)
 class Section:
@@ -40,6 +45,7 @@ def duel(table: Judgements, first: str, second: str, options: Mapping[str, Any])
     chance = {"draws": options["draws"], "seed": options["seed"]}
     design = Design(options["level"], two.items, [s or "" for s in two.systems], options["over"])
     rows, content, raw = [], [], []
+    reasons: dict[str, list[str]] = {}
     closed_form = coefficient == "pearson" and design.level == "segment"
     for d, dimension in enumerate(two.dimensions):
         columns = two.human[:, d], two.scores[:, 0], two.scores[:, 1]
@@ -56,14 +62,18 @@ def duel(table: Judgements, first: str, second: str, options: Mapping[str, Any])
         )
         raw.append(boot.p)
         cells = [number(boot.values[0]), number(boot.values[1]), number(boot.value), limits(boot.low, boot.high) or "–"]
-        reasons = dict.fromkeys(test.reason for test in tests.values() if test.reason)
-        rows.append([dimension, *cells, *(_p(t.p) for t in tests.values()), str(boot.n), "; ".join(reasons)])
+        for name, test in tests.items():
+            if test.reason and test.p is None:
+                reasons.setdefault(f"No {_TESTS[name]} p: {test.reason}", []).append(dimension)
+        rows.append([dimension, *cells, *(_p(t.p) for t in tests.values()), str(boot.n)])
     known = [k for k, p in enumerate(raw) if p is not None]
     corrected = CORRECTIONS[correction](np.array([raw[k] for k in known], dtype=np.float64))
     for k, row in enumerate(rows):
-        row.insert(len(row) - 2, _p(float(corrected[known.index(k)])) if k in known else "–")
+        row.insert(len(row) - 1, _p(float(corrected[known.index(k)])) if k in known else "–")
     head = HEADS[coefficient]
-    names = ["bootstrap p", "permutation p", "PERM-BOTH p†", *(["Williams p†"] if closed_form else [])]
+    names = [
+        f"{name} p{'†' if key in _ALONE else ''}" for key, name in _TESTS.items() if closed_form or key != "williams"
+    ]
     header = (
         "dimension",
         f"{head} first",
@@ -71,17 +81,21 @@ def duel(table: Judgements, first: str, second: str, options: Mapping[str, Any])
         "Δ",
         "95 % interval",
         *names,
-        correction,
+        HEADS_OF_CORRECTIONS[correction],
         "records",
-        "note",
     )
-    grid = Grid(f"{first} against {second}, {design.level} level", header, tuple(tuple(row) for row in rows))
+    grid = Grid(
+        f"{first} against {second}, {design.level} level, p-values of each test",
+        header,
+        tuple(tuple(row) for row in rows),
+    )
     swapped = "systems" if "systems" in design.drawn else "groups"
     note = f"Paired bootstrap over {' and '.join(design.drawn)}; permutation: both metrics swapped by {swapped}; "
     note += f"{chance['draws']} draws, seed {chance['seed']}. † takes single records as independent: p is too "
     note += "small where records of a group or system are alike. All figures on the records that both metrics score; "
-    note += f"column {correction}: the bootstrap p corrected over the dimensions."
-    return Section("compare", (grid,), (note,), content)
+    note += f"column {HEADS_OF_CORRECTIONS[correction]}: the bootstrap p, corrected over the dimensions."
+    why = [f"{reason} ({', '.join(names)})." for reason, names in reasons.items()]
+    return Section("compare", (grid,), (note, *why), content)
 
 
 def agreement(table: Judgements, draws: int, seed: int) -> Section:
@@ -99,7 +113,7 @@ def agreement(table: Judgements, draws: int, seed: int) -> Section:
         rows.append((dimension, *shown, str(last.items), str(last.ratings), last.reason or ""))
     header = ("dimension", *(f"α {level}" for level in LEVELS), "items", "ratings", "note")
     note = "Krippendorff's alpha over items with two ratings or more; 95 % t intervals, "
-    note += f"bootstrap over {len(set(table.items))} groups, {draws} draws."
+    note += f"bootstrap over the groups of these items, {draws} draws, seed {seed}."
     return Section("agreement", (Grid("Agreement of the raters", header, tuple(rows)),), (note,), content)
 
 

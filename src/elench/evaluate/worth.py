@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +69,9 @@ class PoweredDifference:
     reason: str | None
 
 
+Row = TypeVar("Row", Preference, PoweredDifference)
+
+
 def with_preferences(found: Comparison, rated: Result, compared: Result) -> Comparison:
     """The comparison with what its differences buy, by the ratings of other (or the same) records; for systems of which
     some outputs are rated, also their mean ratings and differences with the help of the scores of all outputs."""
@@ -89,7 +93,10 @@ def with_preferences(found: Comparison, rated: Result, compared: Result) -> Comp
         "powered": [asdict(p) for p in powered],
         "means": {metric: section.content for metric, section in means.items()},
     }
-    grids = (*worth_grids(preferred, powered), *(grid for section in means.values() for grid in section.grids))
+    grids = (
+        *worth_grids(preferred, powered, found.most),
+        *(grid for section in means.values() for grid in section.grids),
+    )
     return replace(found, added=(*found.added, *grids), extra={**found.extra, **extra}, notes=[*found.notes, *notes])
 
 
@@ -190,25 +197,41 @@ def _share(p: Preference) -> str:
     return f"{p.agree:.0%} [–]" if p.low is None or p.high is None else f"{p.agree:.0%} [{p.low:.0%}, {p.high:.0%}]"
 
 
-def worth_grids(preferred: Sequence[Preference], powered: Sequence[PoweredDifference]) -> list[Grid]:
-    """The tables of `elench compare --rated`."""
+def worth_grids(
+    preferred: Sequence[Preference], powered: Sequence[PoweredDifference], most: int | None = None
+) -> list[Grid]:
+    """The tables of `elench compare --rated`: per metric and dimension the `most` pairs with the largest difference."""
+    shown = _largest(preferred, most)
     rows = tuple(
         (f"{p.first} over {p.second}", p.metric, p.dimension, f"{p.difference:+.4f}", str(p.n),
          _share(p), f"{p.systems} systems × {p.items} items", p.reason or "")
-        for p in preferred
+        for p in shown
     )  # fmt: skip
     header = ("pair", "metric", "dimension", "difference", "items", "people agree", "rated", "note")
-    grids = [Grid("What the differences buy: P(people prefer the metric's winner)", header, rows, "lll")]
+    title = f"What the differences buy: P(people prefer the metric's winner){_more(preferred, shown)}"
+    grids = [Grid(title, header, rows, "lll")]
+    kept = _largest(powered, most)
     known = tuple(
         (f"{p.first} − {p.second}", p.metric, p.dimension,
          "–" if p.difference is None else f"{p.difference:+.3f}",
          "–" if p.low is None or p.high is None else f"{p.low:+.3f} … {p.high:+.3f}",
          str(p.rated), "–" if p.saved is None else str(p.saved), p.reason or "")
-        for p in powered
+        for p in kept
     )  # fmt: skip
     if known:
         head = ("pair", "metric", "dimension", "difference in ratings", "95 % interval", "rated", "saved", "note")
-        grids.append(
-            Grid("Prediction-powered differences in ratings, and ratings saved by the metric", head, known, "lll")
-        )
+        title = f"Prediction-powered differences in ratings, and ratings saved by the metric{_more(powered, kept)}"
+        grids.append(Grid(title, head, known, "lll"))
     return grids
+
+
+def _largest(rows: Sequence[Row], most: int | None) -> list[Row]:
+    """Rows by metric and dimension, in each the largest differences first."""
+    parts: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        parts.setdefault((row.metric, row.dimension), []).append(row)
+    return [row for part in parts.values() for row in sorted(part, key=lambda r: -abs(r.difference or 0.0))[:most]]
+
+
+def _more(rows: Sequence[Row], shown: Sequence[Row]) -> str:
+    return f" ({len(rows) - len(shown)} more with --pairs)" if len(shown) < len(rows) else ""

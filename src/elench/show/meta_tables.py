@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 from elench.evaluate.meta import Evaluation, MetricAgreement
 from elench.grid import HEADS, Grid, limits, number, span
 from elench.show.tables import render
+from elench.stats.correlation import CLOSED, scale_of
 from elench.stats.resampling_plan import FEWEST_UNITS
 
 if TYPE_CHECKING:
     from elench.evaluate.meta_sections import Section
+
+_CORRECTIONS = {"holm": "Holm's correction", "bh": "Benjamini–Hochberg", "none": "no correction"}
 
 
 def render_evaluation(found: Evaluation, form: str = "text", width: int = 120, added: Sequence[Section] = ()) -> str:
@@ -84,9 +87,11 @@ def _label(row: MetricAgreement) -> str:
 def evaluation_notes(found: Evaluation) -> list[str]:
     """What a reader must know beside the numbers."""
     n = {"segment": "n counts records", "group": "n counts groups averaged", "system": "n counts systems"}[found.level]
-    notes = [f"{found.source}: {found.records} records; {found.level} level, {n}; intervals: {found.method}."]
+    scale = "the log-odds" if scale_of(found.coefficient) == "logit" else "Fisher's z"
+    how = found.method if found.method.startswith(CLOSED) else f"t on {scale} scale, {found.method}"
+    notes = [f"{found.source}: {found.records} records; {found.level} level, {n}; intervals: {how}."]
     same = f"'same': metrics sharing a letter do not differ in {HEADS[found.coefficient]}"
-    notes.append(f"{same} (paired bootstrap, {found.correction} correction, p < {found.alpha:g}).")
+    notes.append(f"{same} (paired bootstrap, {_CORRECTIONS[found.correction]}, p < {found.alpha:g}).")
     if any(row.reason is None and row.low[found.coefficient] is None for row in found.rows):
         notes.append(f"Interval –: fewer than {FEWEST_UNITS} units to resample, or no spread among them.")
     if any(row.p is not None for row in found.rows):

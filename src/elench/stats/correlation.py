@@ -22,6 +22,10 @@ OVER = {"items": ("groups",), "systems": ("systems",), "both": ("groups", "syste
 """What the user may ask to resample; an item is a group of records about one context."""
 
 
+CLOSED = "closed form for independent records"
+"""How `fisher` intervals are made"""
+
+
 class JudgementTable(Protocol):
     """Human ratings and metric scores of the same records."""
 
@@ -197,7 +201,7 @@ def correlate(
             low[name], high[name] = interval(one.values - one.bias, one.parts, scale=scale_of(name))
     main = found[coefficients[0]]
     effective = plan.effective_n(sampling.y[:, 0]) if sampling.y.size else None
-    text = f"{plan.describe(effective)}; {draws} draws, seed {seed}" if method == "bootstrap" else "Fisher"
+    text = f"{plan.describe(effective)}; {draws} draws, seed {seed}" if method == "bootstrap" else CLOSED
     epsilon = found["accuracy"].epsilon if "accuracy" in found else np.full(main.n.shape, np.nan)
     return Estimates(
         level, table.metrics, table.dimensions, main.n, main.records, main.groups,
@@ -276,7 +280,7 @@ def _check_systems(table: JudgementTable) -> None:
     names = set(table.systems) - {None}
     if len(names) < FEWEST:
         raise UsageError(
-            f"{table.source}: {len(names)} system(s) named in `system`: a correlation between systems needs {FEWEST}"
+            f"{table.source}: {len(names)} systems named in `system`; a correlation between systems needs {FEWEST}"
         )
     without = sum(s is None for s in table.systems)
     if without:

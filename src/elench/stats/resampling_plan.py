@@ -41,6 +41,8 @@ class ResamplingPlan:
     """Do any two records share a group?"""
     over: tuple[str, ...] = ("groups",)
     """groups, systems, or both"""
+    single: str = "records"
+    """What a unit without a group is called"""
 
     @property
     def groups(self) -> int:
@@ -59,21 +61,23 @@ class ResamplingPlan:
     def describe(self, effective: float | None = None) -> str:
         """The plan in one line."""
         n = len(self.group)
-        groups = f"{self.groups} groups" if self.grouped else f"{self.groups} records"
+        groups = f"{self.groups} groups" if self.grouped else f"{self.groups} {self.single}"
         drawn = {"groups": groups, "systems": f"{self.systems} systems"}
         text = "resampling " + " × ".join(drawn[kind] for kind in self.over)
         if self.grouped and "groups" in self.over:
-            text += f" ({n} records{', systems crossed with groups' if self.crossed and self.systems > 1 else ''})"
+            text += (
+                f" ({n} {self.single}{', systems crossed with groups' if self.crossed and self.systems > 1 else ''})"
+            )
         return text if effective is None else f"{text}; effective n ≈ {effective:.0f}"
 
     def warnings(self) -> list[str]:
         """What makes the resampling itself uncertain."""
         found = []
-        unit = "groups" if self.grouped else "records"
+        unit = "groups" if self.grouped else self.single
         if "groups" in self.over and self.groups < FEW_GROUPS:
-            found.append(f"only {self.groups} {unit}: intervals and p-values are rough below {FEW_GROUPS}")
+            found.append(f"Only {self.groups} {unit}: intervals and p-values are rough below {FEW_GROUPS}.")
         if "systems" in self.over and self.systems < FEW_SYSTEMS:
-            found.append(f"only {self.systems} systems: intervals and p-values are rough below {FEW_SYSTEMS}")
+            found.append(f"Only {self.systems} systems: intervals and p-values are rough below {FEW_SYSTEMS}.")
         return found
 
     def effective_n(self, values: npt.ArrayLike) -> float | None:
@@ -101,9 +105,13 @@ def _clustered(rest: Array, unit: Ints) -> float:
 
 
 def resampling_plan(
-    groups: Sequence[str | None], systems: Sequence[str | None], over: Sequence[str] = ("groups",)
+    groups: Sequence[str | None],
+    systems: Sequence[str | None],
+    over: Sequence[str] = ("groups",),
+    single: str = "records",
 ) -> ResamplingPlan:
     """The plan of a file from its records' `group` and `system`."""
     labels = [f"g{group}" if group is not None else k for k, group in enumerate(groups)]
     group = codes(labels)
-    return ResamplingPlan(group, codes(list(systems)), int(group.max(initial=-1)) + 1 < len(group), tuple(over))
+    grouped = int(group.max(initial=-1)) + 1 < len(group)
+    return ResamplingPlan(group, codes(list(systems)), grouped, tuple(over), single)

@@ -8,7 +8,7 @@ some rows of one to the rest of the other.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -107,11 +107,18 @@ def exchange_test(totals: Totals, first: int, second: int, draws: int = 2000, se
     """Two-sided p that two systems score alike: whole groups are exchanged between them at random.
 
     With few groups every exchange is tried and p is exact; else p carries +1, the data being one of the exchanges."""
-    a, b = totals.sums[:, first], totals.sums[:, second]
-    observed = abs(float(np.diff(totals.values()[[first, second]])[0]))
-    extreme = 0
+    return exchange_tests(totals, [(first, second)], draws, seed)[0]
+
+
+def exchange_tests(totals: Totals, pairs: Sequence[tuple[int, int]], draws: int = 2000, seed: int = 0) -> list[float]:
+    """The same for many pairs, all with the same exchanges."""
+    values = totals.values()
+    observed = [abs(float(values[i] - values[j])) for i, j in pairs]
+    extreme = np.zeros(len(pairs), dtype=np.int64)
     for swap in exchanges(draws, totals.units, seed):
-        moved = swap @ (b - a)
-        difference = totals.score(a.sum(axis=0) + moved) - totals.score(b.sum(axis=0) - moved)
-        extreme += int((~(np.abs(difference) < observed - 1e-12)).sum())
-    return exchange_p(extreme, draws, totals.units)
+        for k, (i, j) in enumerate(pairs):
+            a, b = totals.sums[:, i], totals.sums[:, j]
+            moved = swap @ (b - a)
+            difference = totals.score(a.sum(axis=0) + moved) - totals.score(b.sum(axis=0) - moved)
+            extreme[k] += int((~(np.abs(difference) < observed[k] - 1e-12)).sum())
+    return [exchange_p(int(count), draws, totals.units) for count in extreme]
