@@ -189,7 +189,7 @@ def compare(
     """Compare the systems of `records` (their `system` field) under one or more metrics.
 
     `rated`: records with human ratings, from which it is estimated how often people prefer the metric's winner, and
-    the mean ratings of the compared systems among them. `all_pairs`: print every pair of systems, not only the first ten."""
+    the mean ratings of the compared systems among them. `all_pairs`: print every pair, not only the first ten."""
     result = score(records, metrics, models=models)
     found = compare_result(result, test=test, draws=draws, alpha=alpha, seed=seed, family=family, calibrate=calibrate)
     found = replace(found, all_pairs=all_pairs)
