@@ -72,23 +72,26 @@ def judge_rater(study: Study, rater: str, sittings: Sequence[Sitting]) -> Verdic
     elif not len(bad):
         passed, reason = False, "no submitted task with bad references"
     else:
-        permutation = rule.kind == "permutation"
-        p = reading_p(study, rater, sittings) if permutation else signed_rank(bad[:, 0] - bad[:, 1])
-        passed = p < rule.alpha
-        undecided = not passed and _undecided(study, p, sittings)
+        if rule.kind == "permutation":
+            p = reading_p(study, rater, sittings)
+            passed, undecided = _by_permutation(study, p, sittings)
+        else:
+            p = signed_rank(bad[:, 0] - bad[:, 1])
+            passed = p < rule.alpha
+            undecided = not passed and len(sittings) < rule.patience
     standing = sittings[0].standing if sittings else ""
     if standing in DECIDED:  # the researcher's (or the rater's own) word comes before the filter's
         passed, undecided, reason = DECIDED[standing], False, standing
     return Verdict(rater, len(sittings), len(bad), p, passed, undecided, reason, len(repeats), gap, r)
 
 
-def _undecided(study: Study, p: float, sittings: Sequence[Sitting]) -> bool:
-    """Whether a rater who does not pass may still go on: too little was seen to reject them."""
+def _by_permutation(study: Study, p: float, sittings: Sequence[Sitting]) -> tuple[bool, bool]:
+    """Whether a rater passes; and if not, whether they may go on: too little was seen to reject them."""
     rule = study.protocol.filter
-    if rule.kind == "wilcoxon":
-        return len(sittings) < rule.patience
     controls = sum(item.kind == "bad" for s in sittings for item in study.by_id[s.task].items)
-    return controls < rule.controls or (p < rule.doubt and controls < 2 * rule.controls)
+    if p < (rule.alpha if controls < 2 * rule.controls else rule.later):
+        return True, False
+    return False, controls < rule.controls or (p < rule.doubt and controls < 3 * rule.controls)
 
 
 def judge_raters(study: Study, sittings: Iterable[Sitting]) -> dict[str, Verdict]:

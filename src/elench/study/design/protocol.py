@@ -48,10 +48,13 @@ class FilterRule:
     """What the wilcoxon filter pairs: single ratings, as in the paper, or items (mean over the criteria)."""
     patience: int
     """wilcoxon: after how many submitted tasks a rater who fails gets no further one."""
+    later: float = 0.002
+    """permutation: takes the place of `alpha` from twice `controls` bad references on. By then readers are far below it,
+    while whoever clicks has had a second chance to pass by luck."""
     doubt: float = 0.1
-    """permutation: a rater with p from `alpha` to this is undecided and gets another task."""
+    """permutation: a rater who is not kept but has p below this is undecided and gets another task."""
     controls: int = 6
-    """permutation: bad references a rater must have rated to be rejected, twice as many if they are undecided."""
+    """permutation: bad references a rater must have rated to be rejected, three times as many if they are undecided."""
     z: float = 1.0
     most: int = 5
 

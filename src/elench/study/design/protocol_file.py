@@ -207,9 +207,11 @@ def _filter(fields: Fields) -> FilterRule:
         fields.refuse_rest()
         return PAPER_FILTER
     kind = fields.choice("kind", ("permutation", "wilcoxon", "z", "none"))
+    alpha = fields.number("alpha", 0.01 if kind == "permutation" else 0.05, low=0, high=1)
     rule = FilterRule(
         kind=kind,  # type: ignore[arg-type]
-        alpha=fields.number("alpha", 0.01 if kind == "permutation" else 0.05, low=0, high=1),
+        alpha=alpha,
+        later=fields.number("later", alpha / 5, low=0, high=alpha),
         doubt=fields.number("doubt", 0.1, low=0, high=1),
         controls=fields.whole("controls", 6, low=1),
         pairs=fields.choice("pairs", ("ratings", "items"), "ratings"),
