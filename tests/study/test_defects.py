@@ -231,6 +231,8 @@ def test_16_texts_carry_their_own_direction(sqlite_store: Store) -> None:
     rater = Visitor(sqlite_store)
     rater.join()
     assert '<div class="text" dir="auto"' in rater.page.text and 'class="subject" dir="auto"' in rater.page.text
+    rater.rate_all()
+    assert '<textarea dir="auto" id="feedback"' in rater.page.text  # what raters write, too
 
 
 def test_17_nul_in_feedback_is_stored_without_it(store: Store) -> None:

@@ -11,7 +11,8 @@ from sqlalchemy import delete
 from sqlalchemy.exc import DBAPIError
 
 from elench.errors import UsageError
-from elench.study.analyse.export import COLUMNS, dictionary, rating_rows
+from elench.study.analyse.export import COLUMNS, dictionary, rater_rows, raters_csv, rating_rows
+from elench.study.analyse.ranking import Options, analyse_study
 from elench.study.analyse.sittings import collect
 from elench.study.collect import actions, steps
 from elench.study.collect.handout import NoTask
@@ -140,9 +141,9 @@ def test_the_human_side_from_consent_to_exit_survey(make_study: MakeStudy, datab
     rater.post(join, {"csrf": rater.csrf, "step": "consent", "agree": "yes"})
     assert "I understand" in rater.page.text and "0.99 USD" in rater.page.text
     rater.post(join, {"csrf": rater.csrf, "step": "instructions"})
-    rater.post(join, {"csrf": rater.csrf, "step": "check", "q-what": "passages"})
+    rater.post(join, {"csrf": rater.csrf, "step": "check", "q-what": "passages", "attempt": "0"})
     assert "Not all answers were right" in rater.page.text and "1 more attempt" in rater.page.text
-    rater.post(join, {"csrf": rater.csrf, "step": "check", "q-what": "questions"})
+    rater.post(join, {"csrf": rater.csrf, "step": "check", "q-what": "questions", "attempt": "1"})
     assert "How old are you" in rater.page.text
     rater.post(join, {"csrf": rater.csrf, "step": "before", "q-age": "under 30"})
     task = rater.path.rsplit("/", 1)[0]
@@ -157,9 +158,87 @@ def test_the_human_side_from_consent_to_exit_survey(make_study: MakeStudy, datab
     careless.get(join)
     careless.post(join, {"csrf": careless.csrf, "step": "consent", "agree": "yes"})
     careless.post(join, {"csrf": careless.csrf, "step": "instructions"})
-    for _ in range(2):
-        careless.post(join, {"csrf": careless.csrf, "step": "check", "q-what": "passages"})
+    for attempt in ("0", "1"):
+        careless.post(join, {"csrf": careless.csrf, "step": "check", "q-what": "passages", "attempt": attempt})
     assert "were not answered correctly" in careless.page.text
     steps.withdraw(store, collect(store)[0].rater)
     assert all(s.slot is None and s.standing == "withdrawn" for s in collect(store))
+    store.close()
+
+
+def asked(make_study: MakeStudy, more: str = MORE) -> Store:
+    folder = make_study().folder
+    protocol = folder / "protocol.toml"
+    protocol.write_text(protocol.read_text("utf-8") + more, "utf-8")
+    return Store(load_study(folder))
+
+
+def test_a_check_whose_button_is_pressed_twice_is_one_attempt(make_study: MakeStudy) -> None:
+    """Before, a double click on a wrong answer used up both attempts."""
+    store = asked(make_study)
+    join = f"/join/{store.study.secrets.join}"
+    rater = Visitor(store)
+    rater.get(join)
+    rater.post(join, {"csrf": rater.csrf, "step": "consent", "agree": "yes"})
+    rater.post(join, {"csrf": rater.csrf, "step": "instructions"})
+    form = {"csrf": rater.csrf, "step": "check", "q-what": "passages", "attempt": "0"}
+    assert 'name="attempt" value="0"' in rater.page.text
+    for _ in range(2):
+        rater.post(join, form)
+        assert "1 more attempt" in rater.page.text
+    rater.post(join, form | {"attempt": "1"})
+    assert "were not answered correctly" in rater.page.text
+    assert [e.action for e in actions.event_log(store)] == ["screened out"]
+    store.close()
+
+
+def test_whoever_withdraws_is_in_no_export_and_no_ranking_and_cannot_be_readmitted(store: Store) -> None:
+    for k in range(4):
+        finish(store, f"r{k}")
+    steps.withdraw(store, "r2")
+    for act in (actions.readmit, actions.exclude):
+        with pytest.raises(UsageError, match="withdrew from the study"):
+            act(store, "r2", "we want the ratings")
+    assert {row["rater"] for row in rating_rows(store)} == {row["rater"] for row in rater_rows(store)} == {
+        "r0", "r1", "r3",
+    }  # fmt: skip
+    assert {j.n for j in progress(store).heavy.ranking_all} <= {3, 4, 5, 6}  # three raters, repeats counted
+    report = analyse_study(store, options=Options(unfiltered=True, draws=20))
+    assert sum(s.questions for s in report.scores) == 33
+
+
+def test_answers_about_the_raters_are_exported_with_what_was_asked(make_study: MakeStudy) -> None:
+    """Before, demographics and exit survey were stored and could not be taken out."""
+    store = asked(make_study)
+    for name, age in (("ann", "under 30"), ("ben", "")):
+        finish(store, name)
+        steps.check(store, name, {"what": "questions"}, "0")
+        steps.record(store, name, "before", {"age": age})
+        steps.record(store, name, "after", {"hard": "=not very"})
+    rows = list(csv.DictReader(io.StringIO(raters_csv(store))))
+    assert [row["before_age"] for row in rows] == ["under 30", ""]
+    assert rows[0]["after_hard"] == "'=not very" and rows[0]["check_attempts"] == "1"
+    assert rows[0]["passed"] == "True" and rows[0]["submitted"] == rows[0]["counted"] == "1"
+    assert dictionary(store.study)["rater_columns"]["before_age"] == "How old are you?"
+    assert set(rows[0]) == set(dictionary(store.study)["rater_columns"])
+    boss = Visitor(store)
+    boss.enter()
+    assert boss.get("/admin/export.raters.csv").text == raters_csv(store)
+    assert "exported" in boss.get("/admin/events").text
+    store.close()
+
+
+def test_training_items_show_the_highlight_that_the_task_will_show(make_study: MakeStudy) -> None:
+    training = """
+[[training]]
+context = "The Danube flows through Vienna."
+question = "What flows through Vienna?"
+answer = "The Danube"
+expected = { relevancy = "high" }
+"""
+    store = asked(make_study, training)
+    rater = Visitor(store)
+    rater.join()
+    assert "Example 1 of 1" in rater.page.text and "<mark>" in rater.page.text
+    assert "</span>The Danube<span" in rater.page.text
     store.close()

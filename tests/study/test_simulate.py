@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import csv
 from pathlib import Path
 
 import pytest
@@ -80,7 +81,10 @@ def test_from_records_to_ranking_by_command(tmp_path: Path) -> None:
     assert rated[0].human["relevancy"] == pytest.approx(rated[0].ratings["relevancy"][0])
     run("export", filled, "-o", str(tmp_path / "raw.jsonl"), "--records", "--raw", "--unfiltered")
     raw = list(read_records(tmp_path / "raw.jsonl"))
-    assert len(raw) > 70 and all(0 <= v <= 100 for r in raw for v in r.human.values())
+    with (tmp_path / "r.csv").open() as file:  # which tasks were taken is left to chance
+        shown = {(row["record"], row["system"]) for row in csv.DictReader(file) if row["kind"] == "ordinary"}
+    assert {(r.id, r.system) for r in raw} == shown and len(shown) % 11 == 0
+    assert all(0 <= v <= 100 for r in raw for v in r.human.values())
     assert "is not a study" in run("status", str(tmp_path), code=2)
 
 

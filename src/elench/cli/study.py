@@ -30,9 +30,11 @@ def command() -> None:
 def _open(folder: Path, db: str | None) -> Store:
     try:
         from elench.study.collect.store import Store
-        from elench.study.folder import load_study
+        from elench.study.folder import load_study, note_database
 
-        return Store(load_study(folder), db)
+        study = load_study(folder)
+        note_database(folder, db)
+        return Store(study, db)
     except ModuleNotFoundError as error:
         extra = "postgres" if "psycopg" in str(error) else "study"
         raise MissingExtra("elench study", extra) from None
@@ -57,8 +59,8 @@ def _open(folder: Path, db: str | None) -> Store:
 @click.option(
     "--exclude-study",
     multiple=True,
-    type=click.Path(path_type=Path),
-    help="An earlier study whose raters are not admitted.",
+    metavar="FOLDER[,URL]",
+    help="An earlier study whose raters are not admitted; URL: its PostgreSQL database.",
 )
 @click.option("--keep-worker-ids", is_flag=True, help="Store worker ids as they are; default: hashed.")
 @seed_option
@@ -67,7 +69,7 @@ def _open(folder: Path, db: str | None) -> Store:
 def new(
     file: Source, folder: Path, protocol: str, qc: str | None, tasks: int | None, choose: int | None,
     scores: Path | None, human: str | None, human_from_references: bool, compare: str | None, adaptive: bool,
-    invite: tuple[str, ...], exclude: Path | None, exclude_study: tuple[Path, ...], keep_worker_ids: bool, seed: int,
+    invite: tuple[str, ...], exclude: Path | None, exclude_study: tuple[str, ...], keep_worker_ids: bool, seed: int,
 ) -> None:  # fmt: skip
     """Design a study from the records in FILE: a folder with a plan you can read and edit."""
     from elench.records.record import read_records
@@ -136,13 +138,16 @@ def _worker_ids(path: Path | None) -> list[str]:
     return [line.strip() for line in path.read_text("utf-8").splitlines() if line.strip()]
 
 
-def _earlier(folder: Path) -> tuple[str, list[str]]:
+def _earlier(text: str) -> tuple[str, list[str]]:
     """The key of an earlier study and the pseudonyms of those who took part in it."""
     from elench.study.analyse.sittings import rater_facts
 
-    store = _open(folder, None)
+    folder, _, url = text.partition(",")
+    store = _open(Path(folder), url or None)
     names = [facts.id for facts in rater_facts(store)]
     store.close()
+    if not names:
+        raise UsageError(f"--exclude-study {text}: nobody took part in that study, so nobody would be excluded")
     return store.study.secrets.key, names
 
 
@@ -341,14 +346,19 @@ def simulate(
 @FOLDER
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="By its ending: .jsonl or .csv.")
 @click.option("--records", "as_records", is_flag=True, help="The records with `human` and `ratings`, for elench meta.")
+@click.option("--raters", "as_raters", is_flag=True, help="One row per rater: verdict, flags, survey answers.")
 @click.option("--raw", is_flag=True, help="With --records: raw ratings even where the protocol standardises.")
 @click.option("--unfiltered", is_flag=True, help="With --records: keep every rater, whatever the filter says.")
 @DATABASE
-def export(folder: Path, output: Path, as_records: bool, raw: bool, unfiltered: bool, db: str | None) -> None:
+def export(
+    folder: Path, output: Path, as_records: bool, as_raters: bool, raw: bool, unfiltered: bool, db: str | None
+) -> None:
     """Take the ratings out: one row per rating with a data dictionary, or records ready for meta and calibrate."""
+    if as_records and as_raters:
+        raise UsageError("--records and --raters write different files: choose one")
     store = _open(folder, db)
     from elench.records.record import write_records
-    from elench.study.analyse.export import dictionary, ratings_csv, ratings_jsonl
+    from elench.study.analyse import export as write
     from elench.study.analyse.rated import rated_records
 
     if as_records:
@@ -359,10 +369,12 @@ def export(folder: Path, output: Path, as_records: bool, raw: bool, unfiltered: 
         return
     if output.suffix not in (".jsonl", ".csv"):
         raise UsageError(f"{output}: write .jsonl or .csv")
-    text = ratings_jsonl(store) if output.suffix == ".jsonl" else ratings_csv(store)
+    rows, columns = list(write.rating_rows(store)), write.COLUMNS
+    if as_raters:
+        rows, columns = list(write.rater_rows(store)), write.rater_columns(store.study)
+    text = write.as_jsonl(rows) if output.suffix == ".jsonl" else write.as_csv(rows, columns)
     output.write_text(text, "utf-8")
     words = output.with_suffix(".dictionary.json")
-    words.write_text(json.dumps(dictionary(store.study), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    words.write_text(json.dumps(write.dictionary(store.study), indent=1, ensure_ascii=False) + "\n", "utf-8")
     store.act(lambda c: None, "command", "exported", str(output))
-    rows = text.count("\n") - (output.suffix == ".csv")
-    click.echo(f"{output}: {rows} ratings; what each column means: {words}")
+    click.echo(f"{output}: {len(rows)} {'raters' if as_raters else 'ratings'}; what each column means: {words}")

@@ -110,8 +110,10 @@ class Study:
         """What a rater sees of an item: texts by name, and the characters of the context to highlight."""
         item = task.items[place]
         if task.id in KNOWN:
-            texts = dict(self.known(task.id)[place].shown)
-            return {"texts": {name: texts.get(name, "") for name in self.protocol.show}, "mark": None}
+            known = self.known(task.id)[place].shown
+            record = Record(item.record, known.get("context"), answer=known.get("answer"))
+            texts = {name: known.get(name, "") for name in self.protocol.show}
+            return {"texts": texts, "mark": self._mark(record)}
         record = self.records[item.record, item.system]
         texts = {
             "context": record.context or "",
@@ -121,12 +123,23 @@ class Study:
             "reference": record.references[0] if record.references else "",
         }
         texts[self.protocol.judge] = item.text
-        mark = marked_answer(record) if self.protocol.highlight and self.protocol.judge != "answer" else None
-        return {"texts": {name: texts[name] for name in self.protocol.show}, "mark": mark}
+        return {"texts": {name: texts[name] for name in self.protocol.show}, "mark": self._mark(record)}
+
+    def _mark(self, record: Record) -> tuple[int, int] | None:
+        return marked_answer(record) if self.protocol.highlight and self.protocol.judge != "answer" else None
 
     @property
     def default_database(self) -> str:
         return f"sqlite:///{(self.folder / 'study.db').resolve()}"
+
+
+def note_database(folder: Path, url: str | None) -> None:
+    """Remember that a study's ratings are in PostgreSQL (not where: the URL may hold a password), and ask for it."""
+    note = folder / "postgresql"
+    if url is not None and url.startswith("postgres"):
+        private(note)
+    elif url is None and note.exists():
+        raise UsageError(f"{folder}: the ratings of this study are in PostgreSQL: give --db postgresql://…")
 
 
 def private(path: Path) -> Path:

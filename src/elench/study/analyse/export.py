@@ -1,16 +1,21 @@
-"""Take ratings out: every rating as a row, with a data dictionary that says what each column means."""
+"""Take ratings and raters out: a row each, with a data dictionary that says what each column means."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import mean
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
 
 from elench.study.analyse.flags import habits
-from elench.study.analyse.quality import judge_raters
-from elench.study.analyse.sittings import by_rater, collect
+from elench.study.analyse.quality import Verdict, judge_rater, judge_raters
+from elench.study.analyse.sittings import Sitting, by_rater, collect, rater_facts
+from elench.study.collect.schema import steps
 from elench.study.folder import Study
 
 if TYPE_CHECKING:
@@ -21,7 +26,7 @@ COLUMNS: dict[str, str] = {
     "source": "where the rater came from: link, invitation, mturk, prolific, simulated",
     "standing": "decision about the rater: stopped (by the filter), excluded, readmitted, withdrawn; empty: none",
     "passed": "whether the rater's work is kept in the analysis",
-    "p": "one-sided Wilcoxon signed-rank p of the rater's ordinary items against their bad references",
+    "p": "the filter's p-value for the rater: small when the ratings show reading; empty where raters are not filtered",
     "flags": "signs that the rater may not have read, separated by ' | '; they exclude nobody",
     "task": "name of the task in plan.jsonl",
     "state": "state of the task: submitted, open, expired, returned",
@@ -41,10 +46,25 @@ COLUMNS: dict[str, str] = {
     "code": "completion code of a submitted task",
     "feedback": "what the rater wrote at the end of the task",
 }
-"""Column → what it means."""
+"""Column of the ratings → what it means."""
+
+RATER_COLUMNS: dict[str, str] = {
+    "rater": COLUMNS["rater"],
+    "source": COLUMNS["source"],
+    "standing": COLUMNS["standing"],
+    "passed": COLUMNS["passed"],
+    "p": COLUMNS["p"],
+    "flags": COLUMNS["flags"],
+    "submitted": "tasks that the rater submitted",
+    "counted": "submitted tasks that fill a place of the target",
+    "minutes": "mean minutes per submitted task",
+    "qualification": "share of right answers in the qualification test",
+    "check_attempts": "attempts at the comprehension check",
+}
+"""Column of the raters → what it means; answers to the protocol's questions follow as before_… and after_…."""
 
 
-def dictionary(study: Study) -> dict[str, Any]:
+def dictionary(study: Study) -> dict[str, object]:
     """The data dictionary of an export: columns, criteria with their scales, and how the study was run."""
     protocol = study.protocol
     return {
@@ -53,6 +73,7 @@ def dictionary(study: Study) -> dict[str, Any]:
         "judged": protocol.judge,
         "filter": {"kind": protocol.filter.kind, "alpha": protocol.filter.alpha, "pairs": protocol.filter.pairs},
         "columns": COLUMNS,
+        "rater_columns": rater_columns(study),
         "criteria": [
             {
                 "name": c.name,
@@ -69,22 +90,20 @@ def dictionary(study: Study) -> dict[str, Any]:
 
 
 def rating_rows(store: Store) -> Iterator[dict[str, object]]:
-    """One row per rating as it is now; raters are pseudonyms."""
+    """One row per rating as it is now; raters are pseudonyms, and whoever withdrew is left out."""
     study = store.study
-    sittings = collect(store)
+    sittings = [s for s in collect(store) if s.standing != "withdrawn"]
     verdicts = judge_raters(study, sittings)
-    flags = {rater: habits(study, own, verdicts[rater]).flags for rater, own in by_rater(sittings).items()}
+    own = by_rater(sittings)
+    judged = {s.rater: _verdict(study, verdicts.get(s.rater), own.get(s.rater, ())) for s in sittings}
     for sitting in sittings:
-        verdict = verdicts.get(sitting.rater)
         task = study.by_id[sitting.task]
         position = {place: n for n, place in enumerate(sitting.order, 1)}
         head = {
             "rater": sitting.rater,
             "source": sitting.source,
             "standing": sitting.standing,
-            "passed": None if verdict is None else verdict.passed,
-            "p": None if verdict is None or verdict.p is None else round(verdict.p, 6),
-            "flags": " | ".join(flags.get(sitting.rater, ())),
+            **judged[sitting.rater],
             "task": sitting.task,
             "state": sitting.state,
             "counted": sitting.state == "submitted" and sitting.slot is not None,
@@ -114,18 +133,72 @@ def rating_rows(store: Store) -> Iterator[dict[str, object]]:
                 }
 
 
+def rater_columns(study: Study) -> dict[str, str]:
+    """The columns of the raters, with the protocol's own questions."""
+    asked = (("before", study.protocol.before), ("after", study.protocol.after))
+    return RATER_COLUMNS | {f"{step}_{q.name}": q.text for step, questions in asked for q in questions}
+
+
+def rater_rows(store: Store) -> Iterator[dict[str, object]]:
+    """One row per rater with verdict and answers about themselves; whoever withdrew is left out."""
+    study = store.study
+    own = by_rater(collect(store))
+    with store.reading() as connection:
+        said = connection.execute(select(steps).order_by(steps.c.id)).all()
+    answers = {(row.rater, f"{row.step}_{row.field}"): row.value for row in said}
+    attempts = Counter(row.rater for row in said if (row.step, row.field) == ("check", "done"))
+    for rater in rater_facts(store):
+        if rater.standing == "withdrawn":
+            continue
+        done = own.get(rater.id, [])
+        verdict = judge_rater(study, rater.id, done) if done else None
+        yield {
+            "rater": rater.id,
+            "source": rater.source,
+            "standing": rater.standing,
+            **_verdict(study, verdict, done),
+            "submitted": len(done),
+            "counted": sum(s.slot is not None for s in done),
+            "minutes": round(mean(s.minutes or 0.0 for s in done), 2) if done else None,
+            "qualification": rater.qualification,
+            "check_attempts": attempts[rater.id],
+            **{name: answers.get((rater.id, name), "") for name in rater_columns(study) if name not in RATER_COLUMNS},
+        }
+
+
+def _verdict(study: Study, verdict: Verdict | None, done: Sequence[Sitting]) -> dict[str, object]:
+    """The columns that tell what the filter and the flags say about a rater."""
+    return {
+        "passed": None if verdict is None else verdict.passed,
+        "p": None if verdict is None or verdict.p is None else round(verdict.p, 6),
+        "flags": "" if verdict is None else " | ".join(habits(study, list(done), verdict).flags),
+    }
+
+
+def as_jsonl(rows: Iterable[dict[str, object]]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def as_csv(rows: Iterable[dict[str, object]], columns: Iterable[str]) -> str:
+    """For spreadsheets: a text that could be taken for a formula gets a quote before it."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(columns), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: harmless(value) for name, value in row.items()})
+    return out.getvalue()
+
+
 def ratings_jsonl(store: Store) -> str:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rating_rows(store))
+    return as_jsonl(rating_rows(store))
 
 
 def ratings_csv(store: Store) -> str:
-    """For spreadsheets: a text that could be taken for a formula gets a quote before it."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(COLUMNS), lineterminator="\n")
-    writer.writeheader()
-    for row in rating_rows(store):
-        writer.writerow({name: harmless(value) for name, value in row.items()})
-    return out.getvalue()
+    return as_csv(rating_rows(store), COLUMNS)
+
+
+def raters_csv(store: Store) -> str:
+    return as_csv(rater_rows(store), rater_columns(store.study))
 
 
 def harmless(value: object) -> object:

@@ -32,8 +32,9 @@ class Judged:
 
 
 def kept_sittings(sittings: Sequence[Sitting], passed: Collection[str] | None) -> list[Sitting]:
-    """Submitted sittings of the raters that passed (None: of all)."""
-    return [s for s in sittings if s.state == "submitted" and (passed is None or s.rater in passed)]
+    """Submitted sittings of the raters that passed (None: of all who did not withdraw)."""
+    done = [s for s in sittings if s.state == "submitted" and s.standing != "withdrawn"]
+    return [s for s in done if passed is None or s.rater in passed]
 
 
 def judgements(study: Study, sittings: Sequence[Sitting], standardise: bool) -> list[Judged]:

@@ -21,9 +21,19 @@ MOST_AT_ONCE = 1000
 """Raters by which a task is extended at once: a slip of the keyboard must not cost a fortune."""
 
 
-def _known_rater(connection: Connection, rater: str) -> None:
-    if connection.execute(select(raters.c.id).where(raters.c.id == rater)).first() is None:
+def _standing(connection: Connection, rater: str) -> str:
+    """What was decided about a rater so far."""
+    found = connection.scalar(select(raters.c.standing).where(raters.c.id == rater))
+    if found is None:
         raise UsageError(f"no rater {rater!r}: `elench study status` lists them")
+    return str(found)
+
+
+def _decide(connection: Connection, rater: str, standing: str) -> None:
+    """The researcher's word comes before the filter's, but not before the rater's own."""
+    if _standing(connection, rater) == "withdrawn":
+        raise UsageError(f"rater {rater} withdrew from the study: their work must not be used")
+    connection.execute(update(raters).where(raters.c.id == rater).values(standing=standing))
 
 
 def exclude(store: Store, rater: str, reason: str, actor: str = "researcher") -> None:
@@ -32,8 +42,7 @@ def exclude(store: Store, rater: str, reason: str, actor: str = "researcher") ->
         raise UsageError("give a reason for excluding a rater: it is kept in the event log")
 
     def write(connection: Connection) -> None:
-        _known_rater(connection, rater)
-        connection.execute(update(raters).where(raters.c.id == rater).values(standing="excluded"))
+        _decide(connection, rater, "excluded")
         give_back(connection, assignments.c.rater == rater)
         settle(connection, store.study, rater)
 
@@ -46,8 +55,7 @@ def readmit(store: Store, rater: str, reason: str, actor: str = "researcher") ->
         raise UsageError("give a reason for readmitting a rater: it is kept in the event log")
 
     def write(connection: Connection) -> None:
-        _known_rater(connection, rater)
-        connection.execute(update(raters).where(raters.c.id == rater).values(standing="readmitted"))
+        _decide(connection, rater, "readmitted")
         settle(connection, store.study, rater)
 
     store.act(write, actor, "readmitted", rater, reason.strip())
@@ -98,7 +106,7 @@ def all_invitations(store: Store) -> dict[str, str]:
 def reply(store: Store, rater: str, text: str) -> None:
     """Answer a rater's feedback: shown on the page with their completion code."""
     with store.reading() as connection:
-        _known_rater(connection, rater)
+        _standing(connection, rater)
     write_message(store, rater, "researcher", text)
 
 

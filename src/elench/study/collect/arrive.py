@@ -92,17 +92,21 @@ class ArrivalPages:
         )  # fmt: skip
 
     async def _show_check(self, request: Request, visitor: Visitor, rater: str) -> Response:
-        wrong = await run_in_threadpool(steps.wrong_attempts, self.store, rater)
+        def attempts() -> int:
+            with self.store.reading() as connection:
+                return steps.wrong_attempts(connection, rater)
+
+        wrong = await run_in_threadpool(attempts)
         questions = self.study.protocol.check
         left = self.study.protocol.attempts - wrong
         return self._show_step(
-            request, visitor, "questions.html", "check", questions=questions, kind="check", left=left, wrong=wrong > 0
+            request, visitor, "questions.html", "check", questions=questions, kind="check", left=left, wrong=wrong
         )
 
     async def _show_before(self, request: Request, visitor: Visitor, rater: str) -> Response:
         questions = self.study.protocol.before
         return self._show_step(
-            request, visitor, "questions.html", "before", questions=questions, kind="before", left=0, wrong=False
+            request, visitor, "questions.html", "before", questions=questions, kind="before", left=0, wrong=0
         )
 
     # -- a step was finished
@@ -134,7 +138,7 @@ class ArrivalPages:
 
     async def _checked(self, request: Request, form: Form, arrival: Arrival) -> None:
         given = {question.name: form.get(f"q-{question.name}") for question in self.study.protocol.check}
-        await run_in_threadpool(steps.check, self.store, arrival.rater, given)
+        await run_in_threadpool(steps.check, self.store, arrival.rater, given, form.get("attempt"))
 
     async def _answered(self, request: Request, form: Form, arrival: Arrival) -> None:
         questions = self.study.protocol.before

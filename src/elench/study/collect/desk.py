@@ -14,12 +14,12 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from elench.errors import UsageError
-from elench.study.analyse.export import dictionary, ratings_csv, ratings_jsonl
+from elench.study.analyse.export import dictionary, raters_csv, ratings_csv, ratings_jsonl
 from elench.study.collect import actions, steps
 from elench.study.collect.forms import Form, read_form
 from elench.study.collect.pages import Pages
 from elench.study.collect.payments import PLATFORM_FILES
-from elench.study.collect.progress import Watch
+from elench.study.collect.progress import Progress, Watch
 from elench.study.collect.screens import screen_view
 from elench.study.collect.security import Signer, same
 from elench.study.collect.sign_in import SignIn
@@ -87,7 +87,14 @@ class DeskPages:
             events=await run_in_threadpool(actions.event_log, self.store, 8),
             at=time.strftime("%H:%M:%S UTC", time.gmtime()),
             clock=clock,
+            payment_lists=self._payment_lists(now),
         )
+
+    def _payment_lists(self, now: Progress) -> list[str]:
+        """All payments, and the list of each platform that raters came from."""
+        sources = {rater.source for rater in now.raters}
+        bonus = ["bonus"] if self.study.protocol.reward.bonus else []
+        return ["all", *(kind for kind in PLATFORM_FILES if kind in sources), *bonus]
 
     async def rater(self, request: Request, session: str) -> Response:
         now = await run_in_threadpool(self.watch.progress)
@@ -190,13 +197,15 @@ class DeskPages:
         made: dict[str, Callable[[], str]] = {
             "jsonl": lambda: ratings_jsonl(self.store),
             "csv": lambda: ratings_csv(self.store),
+            "raters.csv": lambda: raters_csv(self.store),
             "dictionary.json": lambda: json.dumps(dictionary(self.study), indent=1, ensure_ascii=False) + "\n",
         }
         if kind not in made:
-            return self.pages.tell(404, "Exports are .jsonl, .csv and .dictionary.json.")
+            return self.pages.tell(404, "Exports are .jsonl, .csv, .raters.csv and .dictionary.json.")
         text = await run_in_threadpool(made[kind])
         await run_in_threadpool(lambda: self.store.act(lambda c: None, "researcher", "exported", f"ratings.{kind}"))
-        media = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}.get(kind, "application/json")
+        ending = kind.rsplit(".", 1)[-1]
+        media = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}.get(ending, "application/json")
         return _download(text, media, f"ratings-{self.study.id}.{kind}")
 
     async def payments(self, request: Request, session: str) -> Response:

@@ -17,7 +17,7 @@ from elench.study.analyse.flags import Habits, habits
 from elench.study.analyse.outlook import Outlook, outlook
 from elench.study.analyse.quality import Verdict, judge_rater
 from elench.study.analyse.rater_agreement import Agreement, agreement
-from elench.study.analyse.scores import compare_systems, intervals, judgements, tabulate
+from elench.study.analyse.scores import compare_systems, intervals, judgements, kept_sittings, tabulate
 from elench.study.analyse.sequential import PairState, pair_states
 from elench.study.analyse.sittings import Sitting, by_rater, load_sittings
 from elench.study.collect.schema import StoredRow, assignments, events, messages, raters, ratings, tasks
@@ -195,7 +195,7 @@ class Watch:
             verdicts=verdicts,
             habits={rater: found for rater, (_, found) in judged.items()},
             ranking=ranking(study, kept),
-            ranking_all=ranking(study, done),
+            ranking_all=ranking(study, kept_sittings(done, None)),
             agreement=tuple(agreement(study, kept, draws=0)),
             outlook=outlook(study, done, int(target or 0)),
             pairs=tuple(pair_states(study, done)) if study.adaptive else (),

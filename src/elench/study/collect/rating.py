@@ -272,7 +272,7 @@ class RaterPages:
         if request.method == "GET":
             return self.pages.show(
                 "questions.html", action=request.url.path, csrf=self._csrf(held), step="after", kind="after",
-                questions=questions, left=0, wrong=False,
+                questions=questions, left=0, wrong=0,
             )  # fmt: skip
         form = await self._form(request, held)
         if form is None:
@@ -294,6 +294,7 @@ class RaterPages:
             held=held,
             source=held.platform["source"],
             prolific=(codes.failed_check or codes.completed) if failed else codes.completed,
+            screened_out=codes.screened_out,
             link=request.path_params["link"],
             csrf=self._csrf(held),
             test=held.task == QUALIFICATION,

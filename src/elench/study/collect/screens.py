@@ -26,10 +26,10 @@ def screen_view(study: Study, task: str, places: Sequence[int], say: Mapping[str
     context = shared.pop("context", "")
     shared.pop(judge, None)
     names = dict(say)
-    if judge == "answer":
-        names |= {"answer": say["predicted_answer"], "reference": say["correct_answer"]}
-    else:
+    if judge != "answer":
         names["reference"] = say[f"reference_{judge}"]
+    elif "reference" in study.protocol.show:  # two answers on one page must be told apart
+        names |= {"answer": say["predicted_answer"], "reference": say["correct_answer"]}
     outputs = [
         {
             "name": names[judge] if len(places) == 1 else say["output"].format(name=names[judge], letter=LETTERS[n]),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
 
 from sqlalchemy import func, insert, select, update
+from sqlalchemy.engine import Connection
 
 from elench.study.collect.handout import give_back
 from elench.study.collect.schema import StoredRow, assignments, messages, raters, steps
@@ -26,34 +26,41 @@ def taken(store: Store, rater: str) -> set[str]:
     return {row.step for row in rows if row.field == "done" and row.value == "yes"}
 
 
-def record(store: Store, rater: str, step: str, answers: Mapping[str, str], done: bool = True) -> None:
-    """Keep the answers of one step; an unanswered question is not stored."""
+def record(store: Store, rater: str, step: str, answers: Mapping[str, str]) -> None:
+    """Keep the answers of a finished step; an unanswered question is not stored."""
+    with store._writing() as connection:
+        _keep(connection, rater, step, answers, done=True)
+
+
+def _keep(connection: Connection, rater: str, step: str, answers: Mapping[str, str], done: bool) -> None:
     now = time.time()
     fields = {name: value[:LONGEST] for name, value in answers.items() if value} | {"done": "yes" if done else "no"}
     rows = [{"rater": rater, "step": step, "field": name, "value": value, "at": now} for name, value in fields.items()]
-    with store._writing() as connection:
-        connection.execute(insert(steps), rows)
+    connection.execute(insert(steps), rows)
 
 
-def wrong_attempts(store: Store, rater: str) -> int:
+def wrong_attempts(connection: Connection, rater: str) -> int:
     """How often the comprehension check was answered wrongly."""
     failed = (steps.c.rater == rater, steps.c.step == "check", steps.c.field == "done", steps.c.value == "no")
-    with store.reading() as connection:
-        return connection.scalar(select(func.count()).select_from(steps).where(*failed)) or 0
+    return connection.scalar(select(func.count()).select_from(steps).where(*failed)) or 0
 
 
-def check(store: Store, rater: str, answers: Mapping[str, str]) -> bool:
-    """Judge a comprehension check; after the last wrong attempt the rater is screened out."""
+def check(store: Store, rater: str, answers: Mapping[str, str], attempt: str) -> None:
+    """Judge a comprehension check; after the last wrong attempt the rater is screened out.
+
+    `attempt` is the number of wrong attempts that the page had seen: a button pressed twice is one attempt.
+    """
     protocol = store.study.protocol
-    if wrong_attempts(store, rater) >= protocol.attempts:
-        return False
     right = all(answers.get(question.name) == question.right for question in protocol.check)
-    record(store, rater, "check", answers, done=right)
-    if not right and wrong_attempts(store, rater) >= protocol.attempts:
-        statement = update(raters).where(raters.c.id == rater).values(standing="screened")
-        detail = f"{protocol.attempts} wrong attempts at the comprehension check"
-        store.act(lambda c: c.execute(statement), "server", "screened out", rater, detail)
-    return right
+    with store._writing(alone=True) as connection:
+        before = wrong_attempts(connection, rater)
+        if attempt != str(before) or before >= protocol.attempts:
+            return
+        _keep(connection, rater, "check", answers, done=right)
+        if not right and before + 1 == protocol.attempts:
+            connection.execute(update(raters).where(raters.c.id == rater).values(standing="screened"))
+            detail = f"{protocol.attempts} wrong attempts at the comprehension check"
+            log(connection, "server", "screened out", rater, detail)
 
 
 def valid_answers(questions: tuple[Question, ...], given: Mapping[str, str]) -> dict[str, str]:
@@ -68,7 +75,7 @@ def valid_answers(questions: tuple[Question, ...], given: Mapping[str, str]) -> 
 def withdraw(store: Store, rater: str) -> None:
     """A rater ends their participation: open work returns to the pool and nothing they did is analysed."""
 
-    def write(connection: Any) -> None:
+    def write(connection: Connection) -> None:
         connection.execute(update(raters).where(raters.c.id == rater).values(standing="withdrawn"))
         give_back(connection, assignments.c.rater == rater)
         settle(connection, store.study, rater)
@@ -83,7 +90,7 @@ def thread(store: Store, rater: str) -> list[StoredRow]:
 
 
 def write_message(store: Store, rater: str, author: str, text: str) -> None:
-    words = text.replace("\0", "").strip()[:LONGEST]
+    words = text.strip()[:LONGEST]
     if not words:
         return
     values = {"rater": rater, "author": author, "text": words, "at": time.time()}

@@ -345,7 +345,7 @@ class Store:
         row = self._open(connection, name)
         if places := self._missing(connection, row):
             return places
-        words = feedback.replace("\0", "").strip()
+        words = feedback.strip()
         values = {"state": "submitted", "submitted": now, "feedback": words}
         connection.execute(update(assignments).where(assignments.c.id == name).values(values))
         if words:

@@ -1,7 +1,8 @@
 // Keep the researcher's figures fresh without losing the place on the page.
 "use strict";
 setInterval(async () => {
-  if (document.hidden) return;
+  const live = document.getElementById("live");
+  if (document.hidden || live.contains(document.activeElement)) return; // never under a reader's keyboard
   try {
     const answer = await fetch("/admin");
     if (!answer.ok) return;

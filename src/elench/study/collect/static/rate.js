@@ -6,6 +6,7 @@
   const path = location.pathname;
   const text = form.dataset;
   const csrf = form.elements.namedItem("csrf").value;
+  form.noValidate = true; // what is missing is named below, in the language of the study
   const preview = Boolean(text.preview);
   let seen = Number(form.elements.namedItem("seen").value);
 
