@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-from study_load import Rater, Tally, check, csrf, make_study, wipe
+from study_load import Answer, Rater, Tally, check, csrf, make_study, wipe
 from tests.browser.conftest import Server
 from tests.study.cluster import running_cluster
 
@@ -54,6 +54,24 @@ class CrowdRater(Rater):
         self.person = SimulatedRater(kind, np.random.default_rng([7, number]))
         self.slow = self.rng.random() < 0.1
         self.returns = self.rng.random() < 0.1
+        self.offline = self.rng.random() < 0.1
+
+    async def ask(self, path: str, form: dict[str, str] | None = None) -> Answer:
+        if form is not None and self.offline and self.rng.random() < 0.3:
+            await self._lose_answer(path, form)
+        return await super().ask(path, form)
+
+    async def _lose_answer(self, path: str, form: dict[str, str]) -> None:
+        """The connection breaks after the request has left: whether it arrived is not known, so it is sent again."""
+        try:
+            await self.send(path, form)
+            if self.streams is not None:
+                self.streams[1].close()
+        except OSError:
+            pass  # the server is being killed
+        self.streams = None
+        self.world.cut_off += 1
+        await asyncio.sleep(0.1)
 
     async def work(self) -> None:
         path = self.server.join[len(f"http://127.0.0.1:{self.server.port}") :]
@@ -104,6 +122,8 @@ class World:
         self.places = {(item.text): (task, n) for task in study.tasks for n, item in enumerate(task.items)}
         self._given: dict[tuple[int, str], Any] = {}
         self.duplicates = 0
+        self.cut_off = 0
+        """Answers that offline raters did not get."""
         self.kinds: dict[str, str] = {}
         """Assignment → kind of its rater."""
 
@@ -197,11 +217,15 @@ def report(
         "stored": stored,
         "duplicates_refused": world.duplicates,
         "repeated_requests": tally.away,
+        "answers_lost_offline": world.cut_off,
         "errors": sorted(set(tally.errors))[:5],
         "clickers_share_of_kept": round(len(clicked) / max(1, len(kept)), 4),
         "clickers_share_submitted": round(sum(kind_of.get(s.rater) in careless for s in done) / max(1, len(done)), 4),
-        "false_rejection": round(sum(not verdicts[r].passed for r in good) / max(1, len(good)), 4),
+        "false_rejection": round(
+            sum(not verdicts[r].passed and not verdicts[r].undecided for r in good) / max(1, len(good)), 4
+        ),
         "good_raters": len(good),
+        "good_raters_undecided": sum(verdicts[r].undecided for r in good),
         "spearman_with_truth": round(correlate("overall", found, true).spearman or 0, 3),
         "paid": round(len(done) * study.protocol.pay, 2),
         "paid_old_design": round(_old_cost(study, done, verdicts), 2),

@@ -103,6 +103,16 @@ class Rater:
             return answer
 
     async def _once(self, path: str, form: dict[str, str] | None) -> Answer:
+        reader = await self.send(path, form)
+        lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:]) if value}
+        text = (await reader.readexactly(int(headers.get("content-length", "0")))).decode()
+        if "set-cookie" in headers:
+            self.cookie = headers["set-cookie"].split(";")[0]
+        return Answer(int(lines[0].split()[1]), headers.get("location", ""), text)
+
+    async def send(self, path: str, form: dict[str, str] | None) -> asyncio.StreamReader:
+        """Send a request; its answer is still to be read."""
         if self.streams is None:
             self.streams = await asyncio.open_connection("127.0.0.1", self.server.port)
         reader, writer = self.streams
@@ -111,12 +121,7 @@ class Rater:
         if form is not None:
             head += f"content-type: application/x-www-form-urlencoded\r\ncontent-length: {len(body)}\r\n"
         writer.write(head.encode() + b"\r\n" + body)
-        lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:]) if value}
-        text = (await reader.readexactly(int(headers.get("content-length", "0")))).decode()
-        if "set-cookie" in headers:
-            self.cookie = headers["set-cookie"].split(";")[0]
-        return Answer(int(lines[0].split()[1]), headers.get("location", ""), text)
+        return reader
 
     def answers(self, page: str) -> dict[str, int]:
         """Random ratings, higher for what reads like a whole question, so that the filter passes."""

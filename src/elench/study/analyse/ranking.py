@@ -209,7 +209,8 @@ def _filter_text(study: Study, options: Options) -> str:
     if options.unfiltered:
         return "none: every rater was kept on request"
     if rule.kind == "permutation":
-        return f"permutation test of bad references and repeats together, per rater, p < {rule.alpha:g} (later {rule.later:g})"
+        levels = f"p < {rule.alpha:g}, {rule.later:g} from twice {rule.controls} bad references on"
+        return f"permutation test of bad references and repeats together, per rater, {levels}"
     if rule.kind == "wilcoxon":
         return f"one-sided Wilcoxon signed-rank test, ordinary above bad reference, per rater, p < {rule.alpha:g}"
     if rule.kind == "z":

@@ -49,8 +49,8 @@ class FilterRule:
     patience: int
     """wilcoxon: after how many submitted tasks a rater who fails gets no further one."""
     later: float = 0.002
-    """permutation: takes the place of `alpha` from twice `controls` bad references on. By then readers are far below it,
-    while whoever clicks has had a second chance to pass by luck."""
+    """permutation: takes the place of `alpha` from twice `controls` bad references on: by then readers are far below
+    it, and whoever clicks has had a second chance to pass by luck."""
     doubt: float = 0.1
     """permutation: a rater who is not kept but has p below this is undecided and gets another task."""
     controls: int = 6
