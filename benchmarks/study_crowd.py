@@ -55,6 +55,7 @@ class CrowdRater(Rater):
         self.slow = self.rng.random() < 0.1
         self.returns = self.rng.random() < 0.1
         self.offline = self.rng.random() < 0.1
+        self.turned_away = False
 
     async def ask(self, path: str, form: dict[str, str] | None = None) -> Answer:
         if form is not None and self.offline and self.rng.random() < 0.3:
@@ -84,6 +85,7 @@ class CrowdRater(Rater):
             if answer.status != 303:
                 self.tally.refused += 1
                 self.world.duplicates += "each person can take part only once" in answer.text
+                self.turned_away = "no task left" in answer.text
                 return
             await self._task(answer.location, path)
         self.tally.finished += 1
@@ -159,6 +161,10 @@ async def crowd(server: Server, study: Study, raters: int, kills: int) -> tuple[
         await asyncio.sleep(0.5)
         await asyncio.to_thread(server.start)
     await jobs
+    for one in people:  # whoever found no task comes again later: work that failed has freed its place meanwhile
+        if one.turned_away:
+            one.turned_away = False
+            await one.work()
     return tally, people
 
 

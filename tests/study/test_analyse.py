@@ -235,7 +235,7 @@ def test_prediction_powered_scores_join_ratings_and_metric(make_study: MakeStudy
     top = next(p for p in report.powered if p.system == "human")
     assert report.metric == "metric" and (top.rated, top.scored) == (12, 212)
     assert report.correlation > 0.5 and report.needed_with_metric < report.needed  # type: ignore[operator]
-    with pytest.raises(UsageError, match=r"scores.jsonl:1: no metric 'mertic'"):
+    with pytest.raises(UsageError, match=r"scores.jsonl: no metric 'mertic'; it has metric, other"):
         analyse_sittings(study, crowd(study), Options(draws=100, scores=path, metric="mertic"))
     path.write_text("nonsense\n")
     with pytest.raises(UsageError, match=r"scores.jsonl:1: not a line"):

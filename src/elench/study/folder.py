@@ -106,6 +106,11 @@ class Study:
         """The known items of the training or the test."""
         return self.protocol.training if task == TRAINING else self.protocol.qualification
 
+    def passage(self, record: str, system: str) -> str:
+        """What outputs are drawn together in resampling: those about one passage."""
+        source = self.records.get((record, system))
+        return f"output {record}" if source is None else source.group or source.context or record
+
     def shown(self, task: Task, place: int) -> dict[str, Any]:
         """What a rater sees of an item: texts by name, and the characters of the context to highlight."""
         item = task.items[place]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 
 from elench.errors import UsageError
 from elench.stats.mixed import MixedFit, mixed_model
+from elench.study.analyse.powered import Powered, powered_scores
 from elench.study.analyse.quality import Verdict, judge_raters
 from elench.study.analyse.rater_agreement import Agreement, agreement
 from elench.study.analyse.replication import Replication, between, halves
@@ -69,21 +69,6 @@ class SystemScore:
     criteria: dict[str, float]
     criteria_intervals: dict[str, tuple[float, float]]
     cluster: str
-
-
-@dataclass(frozen=True)
-class Powered:
-    """A system's prediction-powered score: few ratings and a metric's score on every output."""
-
-    system: str
-    value: float | None
-    interval: tuple[float, float] | None
-    alone: float | None
-    alone_interval: tuple[float, float] | None
-    rated: int
-    scored: int
-    worth: float | None
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -171,7 +156,8 @@ def analyse_sittings(
     how, replication = _replicate(study, found, names, other, options)
     gaps = [v for v in verdicts.values() if v.repeat_gap is not None and (options.unfiltered or v.passed)]
     deviation = _deviation(found)
-    powered, correlation, metric = _powered(study, found, options)
+    metric = None if options.scores is None else powered_scores(study, found, options.scores, options.metric)
+    correlation = None if metric is None else metric.correlation
     needed, with_metric = _needed(deviation, correlation, _alike(study, found, len(names)), len(pairs), options)
     mixed, why = _mixed(found)
     notes += [*why, *_constant_raters(kept, found, protocol.standardise)]
@@ -199,8 +185,9 @@ def analyse_sittings(
         replication=tuple(replication),
         replication_how=how,
         deviation=deviation, difference=options.difference, power=options.power,
-        needed=needed, needed_with_metric=with_metric, correlation=correlation, metric=metric,
-        powered=tuple(powered), mixed=mixed, notes=tuple(notes),
+        needed=needed, needed_with_metric=with_metric, correlation=correlation,
+        metric=None if metric is None else metric.name, powered=() if metric is None else metric.systems,
+        mixed=mixed, notes=tuple(notes),
     )  # fmt: skip
 
 
@@ -334,64 +321,3 @@ def _needed(
         ).ratings  # fmt: skip
 
     return need(0.0), None if correlation is None or abs(correlation) >= 1 else need(correlation)
-
-
-def _powered(study: Study, found: Sequence[Judged], options: Options) -> tuple[list[Powered], float | None, str | None]:
-    """Ratings of some outputs and a metric's scores of all, joined by record id and system."""
-    if options.scores is None:
-        return [], None, None
-    from elench.stats.estimation import prediction_powered
-
-    scores, metric = read_scores(options.scores, options.metric)
-    human: dict[tuple[str, str], list[float]] = {}
-    for j in found:
-        if np.isfinite(j.values).all():
-            human.setdefault((j.record, j.system), []).append(float(np.mean(j.values)))
-    rows = [(key, human.get(key), value) for key, value in scores.items() if key[1] in study.systems]
-    if not any(rated for _, rated, _ in rows):
-        raise UsageError(
-            f"{options.scores}: no scored record was rated in this study (they are joined by id and system)"
-        )
-    both = np.array([(mean(rated), value) for _, rated, value in rows if rated])
-    flat = len(both) < 3 or np.ptp(both[:, 0]) == 0 or np.ptp(both[:, 1]) == 0
-    correlation = None if flat else float(np.corrcoef(both.T)[0, 1])
-    powered = []
-    for system in study.systems:
-        own = [(mean(rated) if rated else np.nan, value) for key, rated, value in rows if key[1] == system]
-        groups = [_passage(study, key) for key, _, _ in rows if key[1] == system]
-        if not own:
-            continue
-        got = prediction_powered([h for h, _ in own], [v for _, v in own], groups=groups)
-        pair = None if got.low is None or got.high is None else (got.low, got.high)
-        alone = None if got.alone_low is None or got.alone_high is None else (got.alone_low, got.alone_high)
-        powered.append(
-            Powered(system, got.value, pair, got.alone, alone, got.rated, got.scored, got.worth, got.reason or "")
-        )
-    powered.sort(key=lambda p: -(p.value if p.value is not None else -np.inf))
-    return powered, correlation, metric
-
-
-def _passage(study: Study, key: tuple[str, str]) -> str:
-    """What outputs are drawn together: those about one passage."""
-    record = study.records.get(key)
-    return f"output {key[0]}" if record is None else record.group or record.context or key[0]
-
-
-def read_scores(path: Path, metric: str | None) -> tuple[dict[tuple[str, str], float], str]:
-    """Scores of one metric from the output of `elench score`."""
-    found: dict[tuple[str, str], float] = {}
-    if not path.is_file():
-        raise UsageError(f"{path}: no such file")
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                row = json.loads(line)
-                scores = row["scores"]
-            except (ValueError, KeyError, TypeError):
-                raise UsageError(f"{path}:{number}: not a line of `elench score`") from None
-            metric = metric or next(iter(scores), None)
-            if metric not in scores:
-                raise UsageError(f"{path}:{number}: no metric {metric!r}; it has {', '.join(scores)}")
-            if scores[metric] is not None:
-                found[str(row["id"]), row.get("system") or ""] = float(scores[metric])
-    return found, metric or ""

@@ -62,7 +62,7 @@ def agreement(study: Study, sittings: Sequence[Sitting], draws: int = 1000, seed
     rows = []
     for criterion in study.protocol.criteria:
         matrix, _, keys = rating_matrix(study, sittings, criterion.name)
-        passages = [_passage(study, key) for key in keys]
+        passages = [study.passage(key[0], key[1]) for key in keys]
         if matrix.size == 0:
             nothing: dict[str, float | None] = dict.fromkeys(LEVELS)
             rows.append(Agreement(criterion.name, nothing, dict.fromkeys(LEVELS), 0, 0, "no task passed yet"))
@@ -85,11 +85,6 @@ def agreement(study: Study, sittings: Sequence[Sitting], draws: int = 1000, seed
             )
         )
     return rows
-
-
-def _passage(study: Study, key: Key) -> str:
-    source = study.records[key[0], key[1]]
-    return source.group or source.context or key[0]
 
 
 def _limits(alpha: Alpha) -> tuple[float, float] | None:

@@ -70,12 +70,12 @@ def judgements(study: Study, sittings: Sequence[Sitting], standardise: bool) -> 
             ]
             together.setdefault((item.record, item.system), []).append(row)
         for (record, system), rows in together.items():
-            source = study.records[record, system]
-            unit = source.group or source.context or record
             table = np.array(rows)
             with_value = np.isfinite(table).sum(axis=0)
             means = np.where(with_value, np.nansum(table, axis=0) / np.maximum(with_value, 1), np.nan)
-            found.append(Judged(s.rater, record, system, unit, tuple(means.tolist()), len(rows)))
+            found.append(
+                Judged(s.rater, record, system, study.passage(record, system), tuple(means.tolist()), len(rows))
+            )
     return found
 
 

@@ -113,43 +113,55 @@ def _system_scores(study: Study, sittings: Sequence[Sitting], systems: Sequence[
     return tabulate(found, systems, len(study.protocol.criteria)).scores()[:, -1] if found else None
 
 
+@dataclass(frozen=True)
+class _Run:
+    """One crowd, judged."""
+
+    kinds: Counter[str]
+    accepted: Counter[str]
+    """Raters who passed, by kind."""
+    submitted: int
+    kept: int
+    careless: int
+    """Kept tasks of raters who should fail."""
+    scores: Array | None
+    """Of the systems, from kept tasks; None when there is nothing to rank."""
+    spearman_filtered: float | None
+    spearman_unfiltered: float | None
+
+
+def _run(study: Study, truth: Truth, crowd: Crowd, rng: np.random.Generator) -> _Run:
+    sittings, kinds = simulate_run(study, truth, crowd, rng)
+    passed = {rater for rater, verdict in judge_raters(study, sittings).items() if verdict.passed}
+    kept = kept_sittings(sittings, passed)
+    systems = list(study.systems)
+    true = np.array([truth.systems[name] for name in systems])
+    scores, blurred = (_system_scores(study, some, systems) for some in (kept, kept_sittings(sittings, None)))
+    return _Run(
+        kinds=Counter(kinds.values()),
+        accepted=Counter(kinds[rater] for rater in passed),
+        submitted=len(sittings),
+        kept=len(kept),
+        careless=sum(not KINDS[kinds[s.rater]][0] for s in kept),
+        scores=scores,
+        spearman_filtered=None if scores is None else correlate("", true, scores).spearman,
+        spearman_unfiltered=None if blurred is None else correlate("", true, blurred).spearman,
+    )
+
+
 def simulate_study(study: Study, crowd: Crowd, runs: int, seed: int) -> Simulation:
     """Several crowds; every two runs share a truth, so that they replicate each other as two runs of one study."""
-    seen, accepted = Counter[str](), Counter[str]()
-    rho: dict[bool, list[float]] = {True: [], False: []}
-    replication: list[float] = []
-    kept_counts: list[int] = []
-    submitted, careless = 0, 0
-    systems = list(study.systems)
-    before: Array | None = None
-    for run in range(runs):
-        rng = np.random.default_rng([seed, run])
-        truth = Truth(study, np.random.default_rng([seed, run // 2, 7]))
-        sittings, kinds = simulate_run(study, truth, crowd, rng)
-        passed = {rater for rater, verdict in judge_raters(study, sittings).items() if verdict.passed}
-        seen.update(kinds.values())
-        accepted.update(kinds[rater] for rater in passed)
-        submitted += len(sittings)
-        careless += sum(s.rater in passed and not KINDS[kinds[s.rater]][0] for s in sittings)
-        true = np.array([truth.systems[name] for name in systems])
-        scores: dict[bool, Array | None] = {}
-        for filtered in (True, False):
-            kept = kept_sittings(sittings, passed if filtered else None)
-            scores[filtered] = _system_scores(study, kept, systems)
-            found = scores[filtered]
-            if found is not None and (value := correlate("", true, found).spearman) is not None:
-                rho[filtered].append(value)
-            if filtered:
-                kept_counts.append(len(kept))
-        after = scores[True]
-        if run % 2 and before is not None and after is not None:
-            r = correlate("", before, after).pearson
-            replication += [] if r is None else [r]
-        before = after
+    found = [
+        _run(study, Truth(study, np.random.default_rng([seed, run // 2, 7])), crowd, np.random.default_rng([seed, run]))
+        for run in range(runs)
+    ]
+    seen, accepted = (sum((getattr(one, name) for one in found), Counter[str]()) for name in ("kinds", "accepted"))
     rows = tuple(_kind(kind, seen[kind], accepted[kind]) for kind in KINDS if seen[kind])
-    bad = [row for row in rows if not row.should_pass]
-    good = [row for row in rows if row.should_pass]
+    bad, good = ([row for row in rows if row.should_pass is wanted] for wanted in (False, True))
     n_bad, n_good = sum(row.raters for row in bad), sum(row.raters for row in good)
+    filtered = [one.spearman_filtered for one in found if one.spearman_filtered is not None]
+    unfiltered = [one.spearman_unfiltered for one in found if one.spearman_unfiltered is not None]
+    kept = sum(one.kept for one in found)
     return Simulation(
         runs=runs,
         raters=crowd.raters,
@@ -160,14 +172,21 @@ def simulate_study(study: Study, crowd: Crowd, runs: int, seed: int) -> Simulati
         false_accept_n=n_bad,
         false_reject=1 - sum(row.accepted for row in good) / n_good if n_good else None,
         false_reject_n=n_good,
-        spearman_filtered=mean(rho[True]) if rho[True] else None,
-        spearman_unfiltered=mean(rho[False]) if rho[False] else None,
-        ranked_runs=len(rho[True]),
-        replication=tuple(replication),
-        kept_tasks=mean(kept_counts),
-        submitted_tasks=submitted / runs,
-        careless_work=careless / sum(kept_counts) if sum(kept_counts) else None,
+        spearman_filtered=mean(filtered) if filtered else None,
+        spearman_unfiltered=mean(unfiltered) if unfiltered else None,
+        ranked_runs=len(filtered),
+        replication=_replications(found),
+        kept_tasks=kept / runs,
+        submitted_tasks=sum(one.submitted for one in found) / runs,
+        careless_work=sum(one.careless for one in found) / kept if kept else None,
     )
+
+
+def _replications(found: Sequence[_Run]) -> tuple[float, ...]:
+    """Pearson's r between the system scores of each two runs on the same truth."""
+    pairs = [(a.scores, b.scores) for a, b in zip(found[::2], found[1::2], strict=False)]
+    values = [correlate("", a, b).pearson for a, b in pairs if a is not None and b is not None]
+    return tuple(r for r in values if r is not None)
 
 
 def as_published(study: Study) -> Study:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from elench.errors import UsageError
 from elench.perturb.bad_reference import words_of
 from elench.records.record import Record
+from elench.runs.run import Run
 from elench.study.design.compose import blocks, judged
 
 Array = NDArray[np.float64]
@@ -107,21 +107,10 @@ def choose_records(records: Sequence[Record], judge: str, count: int, scores: Pa
         raise UsageError(f"--choose: no passage has an output of every one of the {len(systems)} systems")
     if count > len(found):
         raise UsageError(f"--choose {count}: the file has only {len(found)} passages with an output of every system")
-    chosen = pick(rank_passages(found, judge, read_all_scores(scores) if scores else None), count)
+    chosen = pick(rank_passages(found, judge, _all_scores(scores) if scores else None), count)
     return [record for passage in chosen for record in passage.records]
 
 
-def read_all_scores(path: Path) -> Scores:
-    """All metrics from the output of `elench score`."""
-    if not path.is_file():
-        raise UsageError(f"--scores {path}: no such file")
-    found: Scores = {}
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                row = json.loads(line)
-                given = {name: float(value) for name, value in row["scores"].items() if value is not None}
-            except (ValueError, KeyError, TypeError, AttributeError):
-                raise UsageError(f"{path}:{number}: not a line of `elench score`") from None
-            found[str(row["id"]), row.get("system") or ""] = given
-    return found
+def _all_scores(path: Path) -> Scores:
+    run = Run.read(path)
+    return {(o.id, o.system or ""): {s: v for s in run.specs if (v := o.value(s)) is not None} for o in run.scored}
