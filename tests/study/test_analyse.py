@@ -238,7 +238,7 @@ def test_prediction_powered_scores_join_ratings_and_metric(make_study: MakeStudy
     with pytest.raises(UsageError, match=r"scores.jsonl: no metric 'mertic'; it has metric, other"):
         analyse_sittings(study, crowd(study), Options(draws=100, scores=path, metric="mertic"))
     path.write_text("nonsense\n")
-    with pytest.raises(UsageError, match=r"scores.jsonl:1: not a line"):
+    with pytest.raises(UsageError, match=r"scores.jsonl:1: not valid JSON"):
         analyse_sittings(study, crowd(study), Options(draws=100, scores=path))
 
 
