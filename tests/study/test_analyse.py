@@ -14,12 +14,15 @@ from elench.errors import UsageError
 from elench.stats.signed_rank import signed_rank
 from elench.study.analyse.quality import judge_raters
 from elench.study.analyse.ranking import Options, analyse_sittings
+from elench.study.analyse.rated import rated_records
 from elench.study.analyse.replication import correlate
 from elench.study.analyse.result_page import as_html, as_json, as_text
 from elench.study.analyse.scores import judgements
 from elench.study.analyse.simulate import as_published
 from elench.study.analyse.sittings import Sitting
-from elench.study.folder import Study
+from elench.study.collect.store import Arrival, Store
+from elench.study.design.protocol_file import load_protocol
+from elench.study.folder import Study, load_study
 from tests.study.conftest import MakeStudy
 
 NAMES = ("understandability", "relevancy", "answerability", "appropriateness")
@@ -240,6 +243,48 @@ def test_prediction_powered_scores_join_ratings_and_metric(make_study: MakeStudy
     path.write_text("nonsense\n")
     with pytest.raises(UsageError, match=r"scores.jsonl:1: not valid JSON"):
         analyse_sittings(study, crowd(study), Options(draws=100, scores=path))
+
+
+def test_criteria_with_different_scales_count_alike(make_study: MakeStudy, tmp_path: Path) -> None:
+    """By hand: slider 80 of 100 is 80 %, 2 of 1 to 5 is 25 %, yes is 100 %. Before, the slider was nearly all of it."""
+    folder = make_study("qg-expert", systems=2, passages=3).folder
+    protocol = folder / "protocol.toml"
+    text = protocol.read_text("utf-8")
+    asked = """
+[[criteria]]
+name = "clear"
+statement = "It is clear."
+scale = "slider"
+labels = ["no", "yes"]
+[[criteria]]
+name = "grammar"
+statement = "Grammar?"
+scale = "5-point"
+labels = ["1", "2", "3", "4", "5"]
+[[criteria]]
+name = "answerable"
+statement = "Answerable?"
+scale = "yes-no"
+labels = ["yes", "no"]
+
+"""
+    protocol.write_text(text[: text.index("[[criteria]]")] + asked + text[text.index("[task]") :], "utf-8")
+    study = load_study(folder)
+    assert not study.protocol.one_scale and load_protocol("qg-crowd").one_scale
+    values = {place: {"clear": 80.0, "grammar": 2.0, "answerable": 1.0} for place in range(len(study.tasks[0].items))}
+    done = Sitting("a", study.tasks[0].id, "ann", "test", "submitted", 0.0, 60.0, values)
+    report = analyse_sittings(study, [done], Options(draws=20))
+    assert report.scores[0].criteria == pytest.approx({"clear": 80, "grammar": 25, "answerable": 100})
+    assert report.scores[0].overall == pytest.approx((80 + 25 + 100) / 3)
+    assert any("percent of each" in note for note in report.notes)
+    store = Store(study)
+    held = store.assign(Arrival("ann", "link", "s"))
+    for place in values:
+        store.rate(held.id, place, {"clear": 80, "grammar": 1, "answerable": 0})
+    store.submit(held.id, "")
+    (record, *_) = rated_records(store)  # as rated, and no overall score of numbers that cannot be averaged
+    assert record.human == {"clear": 80.0, "grammar": 2.0, "answerable": 1.0}
+    store.close()
 
 
 def test_nothing_to_analyse_is_said(make_study: MakeStudy) -> None:

@@ -220,7 +220,8 @@ def _ranking(
     low, high = intervals(table)
     order = sorted(range(len(rated)), key=lambda k: -values[k, -1])
     pairs, letters = compare_systems(table, order)
-    notes = [f"{name} has no kept rating yet" for name in study.systems if name not in rated]
+    notes = [] if study.protocol.one_scale else ["the criteria have different scales: scores are in percent of each"]
+    notes += [f"{name} has no kept rating yet" for name in study.systems if name not in rated]
     if len(table.units) < 6:
         notes.append(f"only {len(table.units)} passages: differences can hardly become significant")
     questions = {name: sum(j.system == name for j in found) for name in rated}

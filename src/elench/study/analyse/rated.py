@@ -18,13 +18,14 @@ def rated_records(store: Store, raw: bool = False, unfiltered: bool = False) -> 
     """The study's records that kept raters judged, in the order of the study's records file.
 
     `ratings` holds one number per rater (z where the protocol standardises, unless `raw`), `human` their means and,
-    where there are several criteria, `overall`. Ratings that came with the input records are replaced.
+    where there are several criteria on one scale, `overall`. Ratings that came with the input records are replaced.
     """
     study = store.study
     sittings = collect(store)
     verdicts = judge_raters(study, sittings)
     passed = None if unfiltered else {rater for rater, verdict in verdicts.items() if verdict.passed}
-    found = judgements(study, kept_sittings(sittings, passed), study.protocol.standardise and not raw)
+    z = study.protocol.standardise and not raw
+    found = judgements(study, kept_sittings(sittings, passed), z, raw=not z)
     if not found:
         raise UsageError("no kept rating yet: nothing to export as records (see `elench study status`)")
     raters = {name: place for place, name in enumerate(sorted({j.rater for j in found}))}
@@ -46,7 +47,7 @@ def rated_records(store: Store, raw: bool = False, unfiltered: bool = False) -> 
             for name, values in ratings.items()
             if any(value is not None for value in values)
         }
-        if len(names) > 1 and len(human) == len(names):
+        if len(names) > 1 and len(human) == len(names) and (z or study.protocol.one_scale):
             human["overall"] = float(np.mean(list(human.values())))
         rounded = {name: round(value, 6) for name, value in human.items()}
         records.append(replace(record, judge=study.protocol.judge, human=rounded, ratings=ratings))

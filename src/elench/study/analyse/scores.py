@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from elench.stats.signed_rank import signed_rank
 from elench.study.analyse.rater_agreement import rating_matrix
 from elench.study.analyse.sittings import Sitting
+from elench.study.design.protocol import Protocol
 from elench.study.folder import Study
 
 Array = NDArray[np.float64]
@@ -37,14 +38,18 @@ def kept_sittings(sittings: Sequence[Sitting], passed: Collection[str] | None) -
     return [s for s in done if passed is None or s.rater in passed]
 
 
-def judgements(study: Study, sittings: Sequence[Sitting], standardise: bool) -> list[Judged]:
-    """Every judgement, as z within its rater or raw.
+def judgements(study: Study, sittings: Sequence[Sitting], standardise: bool, raw: bool = False) -> list[Judged]:
+    """Every judgement, as z within its rater or as rated.
 
+    Criteria with different scales are put on one, in percent of each scale, so that they count alike in the overall
+    score (not with `raw`).
     z = (r - mu_w) / sigma_w (QAScore eq. 13) with mean and standard deviation over all ratings of the rater: all
     criteria, controls included. That is what the paper's Table 5 shows (its scores do not average to zero, and its
     criteria differ in level). A rater without any variation has no z and is left out.
     """
     names = [criterion.name for criterion in study.protocol.criteria]
+    if not (raw or study.protocol.one_scale):
+        sittings = [replace(s, values=_percent(study.protocol, s.values)) for s in sittings]
     centre: dict[str, tuple[float, float]] = {}
     if standardise:
         by_rater: dict[str, list[float]] = {}
@@ -77,6 +82,15 @@ def judgements(study: Study, sittings: Sequence[Sitting], standardise: bool) -> 
                 Judged(s.rater, record, system, study.passage(record, system), tuple(means.tolist()), len(rows))
             )
     return found
+
+
+def _percent(protocol: Protocol, values: Mapping[int, Mapping[str, float]]) -> dict[int, dict[str, float]]:
+    """Ratings in percent of each criterion's scale."""
+    scale = {c.name: (c.low, c.high - c.low) for c in protocol.criteria}
+    return {
+        place: {name: 100 * (value - scale[name][0]) / scale[name][1] for name, value in given.items()}
+        for place, given in values.items()
+    }
 
 
 def _dropped(study: Study, sittings: Sequence[Sitting]) -> set[tuple[str, str, str, str]]:

@@ -175,6 +175,11 @@ class Protocol:
         return tuple(c for c in self.asked if c.measures)
 
     @property
+    def one_scale(self) -> bool:
+        """Whether all criteria are rated from the same lowest to the same highest value."""
+        return len({(c.low, c.high) for c in self.criteria}) == 1
+
+    @property
     def pay(self) -> float:
         return self.reward.per_task
 
