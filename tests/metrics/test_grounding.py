@@ -142,6 +142,14 @@ def test_every_answer_metric_names_what_stands_on_one_side() -> None:
         assert evidence[spec].evidence["notes"] == [{"what": "negation", "text": "not", "side": "answer"}]
 
 
+def test_a_metric_of_the_context_notes_what_the_context_lacks_whatever_the_reference_says() -> None:
+    record = {"id": "1", "summary": "Built by Tom Arden.", "references": ["Built by Agnes Thorne."], "judge": "summary",
+              "context": "The keeper was Tom Arden."}  # fmt: skip
+    scores = elench.score([record], ["source-overlap", "f1"]).outcomes[0].scores
+    assert "notes" not in scores["source-overlap"].evidence
+    assert scores["f1"].evidence["notes"] == [{"what": "name", "text": "Tom, Arden", "side": "summary"}]
+
+
 def test_words_the_context_does_not_have_lower_support_and_are_named(models: ModelSet) -> None:
     summary = "Rhine and Danube meet in Vienna."  # content: Rhine, Danube, meet, Vienna; the context has one of four
     record = {"context": CONTEXT, "summary": summary, "judge": "summary"}

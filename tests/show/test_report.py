@@ -59,7 +59,7 @@ def test_the_report_holds_every_part(tmp_path):
 def test_it_opens_with_who_wins_and_by_which_test(tmp_path):
     html = report_of(make_run(tmp_path))
     assert "good is significantly better than the other system on f1, bleu and rouge-l." in html
-    assert "Best scores: good on 3 of 3 metrics." in html
+    assert "Best score, of 3 metrics: good on 3." in html
     assert "paired randomisation test, two-sided, p &lt; 0.05 after Holm" in html
     assert html.index("good is significantly better") < html.index("<svg")
 
@@ -68,6 +68,18 @@ def test_where_nobody_wins_it_says_so(tmp_path):
     html = rated(tmp_path, [0.5, 0.5, 0.4, 0.4] * 5, [float(i % 5) for i in range(20)])
     assert "No system wins: on no metric is one significantly better" in html
     assert "With 10 items only very large differences can be seen." in html
+
+
+def test_a_tie_has_no_winner_and_many_systems_are_counted(tmp_path):
+    rows = [
+        {"id": str(i), "system": f"s{k}", "judge": "answer", "answer": "red fox" if k else "red", "references": "red fox"}
+        for i in range(12) for k in range(9)
+    ]  # fmt: skip
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    score_file(Job(tmp_path / "in.jsonl", [metric("f1"), metric("em")], tmp_path / "out.jsonl"))
+    html = report_of(tmp_path / "out.jsonl")
+    assert "Best score, of 2 metrics: several systems alike on f1 and em." in html
+    assert ">s1 and 7 others<" in html and "s1 on" not in html
 
 
 def test_nothing_of_the_users_text_becomes_markup_and_nothing_is_fetched(tmp_path):

@@ -20,20 +20,21 @@ def with_notes(metric: Metric, record: Record, score: Score) -> Score:
     judged = metric.judged(record)
     if judged == "question":
         return score
-    return replace(score, evidence=Evidence(_noted, score.evidence, record, judged))
+    by_context = "context" in metric.reads and "references" not in metric.reads
+    return replace(score, evidence=Evidence(_noted, score.evidence, record, judged, by_context))
 
 
-def _noted(evidence: Mapping[str, Any], record: Record, judged: str) -> dict[str, Any]:
+def _noted(evidence: Mapping[str, Any], record: Record, judged: str, by_context: bool) -> dict[str, Any]:
     text: str = getattr(record, judged) or ""
-    others, against = _compared(record, text)
+    others, against = _compared(record, text, by_context)
     found = notes(text, others, judged, against) if others else []
     if not found:
         return dict(evidence)
     return {**evidence, "notes": found, "kinds": {**evidence.get("kinds", {}), "notes": "notes"}}
 
 
-def _compared(record: Record, text: str) -> tuple[Sequence[str], str]:
-    """The nearest reference, or else the context."""
-    if record.references:
+def _compared(record: Record, text: str, by_context: bool) -> tuple[Sequence[str], str]:
+    """What the metric compares the text with: the nearest reference, or the context where it reads that alone."""
+    if record.references and not (by_context and record.context):
         return [max(record.references, key=lambda r: f1(text, r))], "reference"
     return ([record.context], "context") if record.context else ([], "")

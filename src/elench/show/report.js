@@ -98,12 +98,12 @@
     const a = ranks(xs).map(v => lower[x] ? -v : v), b = ranks(ys).map(v => lower[y] ? -v : v);
     const turn = v => { const low = Math.min(...v); return v.map(z => z - low); };
     const p = turn(a), q = turn(b), gap = p.map((v, k) => (v - q[k]) / both.length);
-    const far = gap.map((g, k) => [Math.abs(g), k]).sort((m, n) => n[0] - m[0]).slice(0, 8).filter(g => g[0] > 0.15).map(g => g[1]);
+    const far = gap.map((g, k) => [Math.abs(g), k]).sort((m, n) => n[0] - m[0]).slice(0, 8).filter(g => g[0] > Math.max(0.15, 3 / both.length)).map(g => g[1]);
     const W = 520, H = 340, L = 52, B = 40, span = v => { const lo = Math.min(...v), hi = Math.max(...v); return hi > lo ? [lo, hi] : [lo - .5, hi + .5]; };
     const [x0, x1] = span(xs), [y0, y1] = span(ys);
     const px = v => L + (v - x0) / (x1 - x0) * (W - L - 12), py = v => H - B - (v - y0) / (y1 - y0) * (H - B - 30);
-    const ticks = (lo, hi) => {  // round numbers: steps of 1, 2 or 5 times a power of ten
-      const raw = (hi - lo) / 4, ten = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].find(m => m * ten >= raw) * ten, out = [];
+    const ticks = (lo, hi) => {  // round numbers: steps of 1, 2, 2.5 or 5 times a power of ten
+      const raw = (hi - lo) / 4, ten = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 2.5, 5, 10].find(m => m * ten >= raw) * ten, out = [];
       for (let k = Math.ceil(lo / step - 1e-9); k * step <= hi + step * 1e-9; k++) out.push(+(k * step).toPrecision(6));
       return out;
     };

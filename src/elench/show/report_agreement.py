@@ -72,7 +72,8 @@ def agreement(view: View, judge: str, draws: int, seed: int) -> Iterator[Section
     heat = svg.heat_map(names, dimensions, values, "Pearson correlation of metrics with human dimensions")
     spread = folded("Scores per rating", "".join(_distributions(ratings, values)))
     alike = "".join(_redundancy(ratings, seed)) if len(names) > 2 else ""
-    yield Section(title, heat + grids + notes + spread + alike)
+    about = note("Pearson's r of each metric with each rating: blue agrees with people, orange goes against them.")
+    yield Section(title, about + heat + grids + notes + spread + alike)
 
 
 def _redundancy(ratings: Any, seed: int) -> Iterator[str]:

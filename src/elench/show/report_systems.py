@@ -97,7 +97,7 @@ def _compared(rows: Sequence[ReportRecord], specs: Sequence[str], draws: int, se
         found = comparison(rows, usable, draws, seed)
     for part in sentences(found):
         yield f'<p class="lead">{escape(part)}</p>'
-    yield note(how_tested(found)) + as_html(winner_grid(found))
+    yield note(how_tested(found)) + as_html(winner_grid(found), "wrap")
     if any(limits is None for column in found.columns for limits in column.intervals.values()):
         yield note("No interval: fewer than five groups of records to resample, or all groups score the same.")
     yield "".join(map(note, reasons))
