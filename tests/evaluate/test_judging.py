@@ -42,6 +42,16 @@ def test_judge_prints_a_record_and_a_file(tmp_path):
     mean = np.mean([json.loads(line)["human"]["good"] for line in rated.read_text().splitlines()])
     shown = [float(line.split()[2]) for line in many.splitlines() if line.split()[:1] == ["good"]]
     assert len(shown) == 2 and np.mean(shown) == pytest.approx(mean, abs=0.1)
+    renamed = [
+        {"text": r["answer"], "gold": r["references"], "question": "What?", "context": "c"} for r in rated_records()
+    ]
+    other = run(
+        write(tmp_path / "x.jsonl", renamed), "--map", "answer=text,references=gold", "--judge", "answer",
+        "--profile", profile,
+    )  # fmt: skip
+    assert "judging answers" in other.stderr and "good" in other.stdout
+    assert "judging questions; for the answer: --judge answer" in run(
+        "--question", "What is it?", "--answer", "a", "--context", "a", "--profile", profile).stderr  # fmt: skip
 
 
 def test_judge_wants_a_file_or_a_text():

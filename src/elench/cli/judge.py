@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from elench.cli._input import open_input
 from elench.cli._options import model_options, models_from, table_width
 
 if TYPE_CHECKING:
     from elench.engine.result import Result
     from elench.grid import Grid
+    from elench.records.record import Record
 
 PROFILES = {"question": "questions", "answer": "answers", "summary": "summaries"}
 
@@ -24,12 +27,13 @@ PROFILES = {"question": "questions", "answer": "answers", "summary": "summaries"
 @click.option("--summary", help="Summary.")
 @click.option("--reference", "references", multiple=True, help="Reference of what is judged (repeatable).")
 @click.option("--judge", type=click.Choice(list(PROFILES)), help="Which text is judged, where it is not clear.")
+@click.option("--map", "mapping", metavar="FIELD=COLUMN,…", help="Which columns of FILE hold the fields.")
 @click.option("--profile", help="Another profile file; default: the one that comes with elench.")
 @model_options
 def command(
     file: Path | None, context: str | None, question: str | None, answer: str | None, summary: str | None,
-    references: tuple[str, ...], judge: str | None, profile: str | None, family: str, model: tuple[str, ...],
-    dtype: str, device: str | None, pull: bool,
+    references: tuple[str, ...], judge: str | None, mapping: str | None, profile: str | None, family: str,
+    model: tuple[str, ...], dtype: str, device: str | None, pull: bool,
 ) -> None:  # fmt: skip
     """Predict the ratings people would give, per dimension, with intervals: for FILE, or for one text on the command
     line."""
@@ -39,17 +43,18 @@ def command(
     from elench.records.record import Record, read_records
     from elench.show.tables import render
 
-    texts = {"context": context, "question": question, "answer": answer, "summary": summary, "judge": judge}
+    texts = {"context": context, "question": question, "answer": answer, "summary": summary}
     given = {name: value for name, value in texts.items() if value is not None}
     if (file is None) == (not given):
         raise UsageError("give a FILE of records, or one text: --question … --context … --answer …")
     if file is not None:
-        records = list(read_records(file))
+        records = list(read_records(open_input(file, mapping, judge)))
     else:
-        records = [Record.from_object({"id": "1", **given, "references": list(references)})]
+        records = [Record.from_object({"id": "1", **given, "judge": judge, "references": list(references)})]
     kinds = sorted({record.judge or record.guess_judge() for record in records})
     if len(kinds) > 1:
         raise UsageError(f"{file}: records judge different things ({', '.join(kinds)}); give one file for each")
+    click.echo(f"elench: judging {PROFILES[kinds[0]]}{_instead(kinds[0], records)}", err=True)
     name = profile or PROFILES[kinds[0]]
     models = models_from(family, model, dtype, device, pull)
     result = elench.score(records, split_specs(f"profile:{name}"), models=models)
@@ -59,6 +64,12 @@ def command(
     click.echo(render(grids, notes, "text", table_width(90)), nl=False)
     scored = any(value is not None for spec in result.specs for value in result.values(spec))
     raise click.exceptions.Exit(0 if scored else 1)
+
+
+def _instead(kind: str, records: Sequence[Record]) -> str:
+    """How to have the answers judged, where the questions are and both are there."""
+    both = kind == "question" and any(record.answer is not None for record in records)
+    return "; for the answer: --judge answer, with a reference" if both else ""
 
 
 def _one(result: Result) -> Grid:
