@@ -94,7 +94,8 @@ class Clusters:
         if len(self.place) >= MOST:
             what += f" in {count} random batches"
         elif count < n:
-            what = f"{count} {'groups' if self.grouped else 'items'} ({n} record{'s' * (n != 1)})"
+            noun = "group" if self.grouped else "item"
+            what = f"{count} {noun}{'s' * (count != 1)} ({n} record{'s' * (n != 1)})"
         if count < FEWEST_UNITS:
             return Interval(None, count, None, f"no interval: {what}, at least {FEWEST_UNITS} needed")
         centre = mean - self.shift[spec]
