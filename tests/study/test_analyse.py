@@ -137,6 +137,7 @@ def test_the_report(make_study: MakeStudy) -> None:
         assert part in text, part
     assert json.loads(as_json(report))["scores"][0]["system"] == "human"
     html = as_html(report)
+    assert report.mixed is not None and "<h2>Mixed model</h2>" in html
     assert "<script" not in html and "http" not in html.replace("http-equiv", "")
 
 

@@ -80,7 +80,7 @@ def as_text(r: Report) -> str:
     if r.pairs:
         significant = sum(pair.corrected < 0.05 for pair in r.pairs)
         tests = ", ".join(sorted({pair.test for pair in r.pairs}))
-        lines.append(f"{significant} of {len(r.pairs)} pairs differ (p < .05 after Holm; {tests})")
+        lines.append(f"{significant} of {len(r.pairs)} pairs differ for these raters (p < .05 after Holm; {tests})")
     lines += [*_mixed(r), "", *_consistency(r), "", *_planning(r)]
     lines += [f"note: {note}" for note in r.notes]
     return "\n".join(lines)
@@ -97,7 +97,10 @@ def _mixed(r: Report) -> list[str]:
     columns_ = zip(fit.systems, fit.letters, fit.means, fit.errors, strict=True)
     rows = [["system", "", "mean", "standard error"], *([s, x, number(m), number(e)] for s, x, m, e in columns_)]
     lines += columns(rows, left=2)
-    lines.append(f"{sum(p.corrected < 0.05 for p in fit.pairs)} of {len(fit.pairs)} pairs differ (p < .05 after Holm)")
+    found = sum(p.corrected < 0.05 for p in fit.pairs)
+    lines.append(
+        f"{found} of {len(fit.pairs)} pairs differ for other raters too (p < .05 after Holm; t, Satterthwaite)"
+    )
     shown = (
         ", ".join(f"{x.rater} {x.severity:+.2f}" for x in (*fit.raters[:2], *fit.raters[-2:]))
         if len(fit.raters) > 4
