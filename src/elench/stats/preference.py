@@ -10,7 +10,7 @@ it. The covariances come from a two-way fit (item + system) of scores and rating
 For more items than were rated the chance is that of as many as were rated: an understatement.
 
 The interval follows from the same normal model: covariance matrices that could have given the estimates are drawn
-(Weerahandi 1993). A jackknife over a dozen systems covers only 83 to 93 % where the lead was measured on fewer items.
+(Weerahandi 1993). A jackknife over a dozen systems covers too little where the lead was measured on fewer items.
 """
 
 from __future__ import annotations
