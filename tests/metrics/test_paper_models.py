@@ -1,10 +1,14 @@
 """`--models paper` says in one line, before it starts, which roles are not the paper's."""
 
+import pytest
 from click.testing import CliRunner
 
+from elench.cli.replicate import command as replicate
 from elench.cli.score import command
 from elench.metrics import metric
-from elench.metrics.paper_models import unlike_paper
+from elench.metrics.paper_models import paper_checkpoints, unlike_paper
+
+BERT_SQUAD = "google-bert/bert-large-uncased-whole-word-masking-finetuned-squad"
 
 
 def test_roles_that_are_not_the_papers_are_named_unless_the_user_named_them():
@@ -15,7 +19,24 @@ def test_roles_that_are_not_the_papers_are_named_unless_the_user_named_them():
     assert unlike_paper([metric("qsts-class")], []) == (
         "not the paper's models: qsts-class classes: the paper has T5-large trained on TREC (--model classes=NAME)"
     )
-    assert "multilingual" in (unlike_paper([metric("questeval[form=code]")], []) or "")
+
+
+@pytest.mark.parametrize(
+    ("specs", "checkpoints"),
+    [
+        # QuestEval 0.2.4, utils.py: model_type="bert-base-multilingual-cased"; KPQA, appendix C.4
+        (["questeval[form=code]"], {"encoder": "google-bert/bert-base-multilingual-cased"}),
+        (["bertscore-kpqa", "bleu1-kpqa"], {"encoder": BERT_SQUAD}),
+        (["questeval", "qrelscore"], {}),
+        (["bertscore-kpqa", "qrelscore"], {}),  # two papers, one role: the catalog's, and the line says so
+    ],
+)
+def test_a_metric_gets_its_own_papers_checkpoint(specs, checkpoints):
+    metrics = [metric(spec) for spec in specs]
+    assert paper_checkpoints(metrics, []) == checkpoints
+    assert paper_checkpoints(metrics, ["encoder"]) == {}
+    told = unlike_paper(metrics, checkpoints) or ""
+    assert ("bert-large" in told) == (specs == ["bertscore-kpqa", "qrelscore"])
 
 
 def test_the_command_says_it_first(tmp_path):
@@ -23,3 +44,5 @@ def test_the_command_says_it_first(tmp_path):
     records.write_text('{"id": "1", "question": "Who?", "references": ["Who was it?"], "judge": "question"}\n')
     done = CliRunner().invoke(command, [str(records), "-m", "qsts", "--models", "paper"])
     assert "not the paper's models: qsts parser: the paper has Stanza" in done.output
+    told = CliRunner().invoke(replicate, ["qsts", "--models", "paper", "--only", "Table 1"]).output
+    assert "not the paper's models: qsts parser: the paper has Stanza" in told.splitlines()[0]

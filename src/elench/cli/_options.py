@@ -110,6 +110,22 @@ def metrics_from(specs: tuple[str, ...]) -> list[Metric]:
     return chosen
 
 
+def models_for(
+    metrics: list[Metric], family: str, model: tuple[str, ...], dtype: str, device: str | None, pull: bool
+) -> ModelSet:
+    """The models of a run; --models paper takes these metrics' own checkpoints and says which roles are not theirs."""
+    models = models_from(family, model, dtype, device, pull)
+    if family != "paper":
+        return models
+    from elench.metrics.paper_models import paper_checkpoints, unlike_paper
+    from elench.models.base import ModelSet
+
+    models = ModelSet({**models.names, **paper_checkpoints(metrics, models.names)}, family, dtype, device, pull)
+    if unlike := unlike_paper(metrics, models.names):
+        click.echo(f"elench: {unlike}", err=True)
+    return models
+
+
 def models_from(family: str, model: tuple[str, ...], dtype: str, device: str | None, pull: bool) -> ModelSet:
     from elench.models.base import ModelSet
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from elench.cli._options import model_options, models_from
+from elench.cli._options import metrics_from, model_options, models_for
 
 
 @click.command()
@@ -28,7 +28,7 @@ def command(
     texts = list(dict.fromkeys(r.context for r in read_records(file) if r.context and r.context.strip()))
     if not texts:
         raise click.UsageError(f"{file}: no record has a context")
-    models = models_from(family, model, dtype, device, pull)
+    models = models_for(metrics_from((spec,)), family, model, dtype, device, pull)
     pairs, counts = augment(texts, spec, threshold, per_text, beams, models)
     write_squad(pairs, out)
     reasons = ", ".join(f"{n} {why}" for why, n in counts.items())

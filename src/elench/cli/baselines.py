@@ -24,12 +24,13 @@ def command(
     from elench.evaluate.rescaling import compute_baselines, unrelated_pairs
     from elench.metrics import metric, split_specs
     from elench.metrics.qrelscore import QRelGRG, QRelLRM, unscaled
+    from elench.records.record import read_records
 
     parts = [metric(s) for given in specs or ("qrel-lrm,qrel-grg",) for s in split_specs(given)]
     chosen = [part for part in parts if isinstance(part, (QRelLRM, QRelGRG))]
     if len(chosen) < len(parts):
         raise click.UsageError("baselines are kept for qrel-lrm and qrel-grg; qrelscore is rescaled by both")
     models = models_from(family, model, dtype, device, pull)
-    found, left_out = unrelated_pairs(file, pairs, seed)
+    found, left_out = unrelated_pairs(read_records(file), pairs, seed, str(file))
     for part, value in compute_baselines(found, chosen, models, name or file.stem).items():
         click.echo(f"b({unscaled(part)}) = {value:.4f}   n = {len(found)} pairs, {left_out} left out for shared words")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from elench.cli._options import model_options, models_from, seed_option
+from elench.cli._options import metrics_from, model_options, models_for, seed_option
 
 
 @click.command()
@@ -34,7 +34,7 @@ def command(
     from elench.evaluate.bench import Bench, run, stale
     from elench.show.leaderboard import write_pages
 
-    session = Session(models_from(family, model, dtype, device, pull))
+    session = Session(models_for(metrics_from(specs) if specs else [], family, model, dtype, device, pull))
 
     def say(line: str) -> None:
         click.echo(f"elench: {line}", err=True)

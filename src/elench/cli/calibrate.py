@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elench.cli._options import metrics_from, model_options, models_from, seed_option, table_width
+from elench.cli._options import metrics_from, model_options, models_for, seed_option, table_width
 
 if TYPE_CHECKING:
     from elench.metrics.profile import ProfileFile
@@ -59,7 +59,8 @@ def command(
 
     if not out.parent.is_dir():
         raise UsageError(f"{out}: its folder does not exist")
-    models = models_from(family, model, dtype, device, pull)
+    metrics = metrics_from(specs) if specs else []
+    models = models_for(metrics, family, model, dtype, device, pull)
     if shipped is not None:
         contents = _make_shipped(shipped, out, keep or out, models, sample, seed)
         if docs is not None:
@@ -69,7 +70,6 @@ def command(
         return
     if rated is None:
         raise UsageError("no rated file given: elench calibrate RATED.jsonl -o profile.json")
-    metrics = metrics_from(specs) if specs else []
     earlier = read_profile(prior) if prior and prior != "none" else None
     table, judge = rated_table(rated, score_files, metrics, dimensions, models)
     if prior is None:

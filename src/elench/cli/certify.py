@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from elench.cli._options import draws_option, metrics_from, model_options, models_from, seed_option, table_width
+from elench.cli._options import draws_option, metrics_from, model_options, models_for, seed_option, table_width
 
 
 @click.command()
@@ -39,7 +39,7 @@ def command(
         raise UsageError(f"{judge}: certify one metric at a time, such as {metrics[0]}")
     if not out.parent.is_dir():
         raise UsageError(f"{out}: its folder does not exist")
-    models = models_from(family, model, dtype, device, pull)
+    models = models_for(metrics, family, model, dtype, device, pull)
     content = certify(metrics[0], rated, Asked(floor, dimensions, by, draws, seed), models)
     out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     out.with_suffix(".html").write_text(certificate_html(content), encoding="utf-8")

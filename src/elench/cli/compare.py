@@ -16,7 +16,7 @@ from elench.cli._options import (
     metric_option,
     metrics_from,
     model_options,
-    models_from,
+    models_for,
     seed_option,
 )
 
@@ -70,9 +70,10 @@ def command(
         for source in files
         for record in read_records(source)
     ]
-    models = models_from(family, model, dtype, device, pull)
+    metrics = metrics_from(specs)
+    models = models_for(metrics, family, model, dtype, device, pull)
     table = compare(
-        records, metrics_from(specs), test=test, alpha=alpha, draws=draws, seed=seed, family=holm_over,
+        records, metrics, test=test, alpha=alpha, draws=draws, seed=seed, family=holm_over,
         calibrate=calibrate, rated=list(read_records(rated)) if rated else None, all_pairs=all_pairs, models=models,
     )  # fmt: skip
     text = table.render(form).rstrip("\n")

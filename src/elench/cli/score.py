@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from elench.cli._input import input_options
-from elench.cli._options import metric_option, metrics_from, model_options, models_from, table_width
+from elench.cli._options import metric_option, metrics_from, model_options, models_for, table_width
 
 if TYPE_CHECKING:
     from elench.metrics.base import Metric
@@ -41,14 +41,11 @@ def command(
     """Score the records of FILE (JSONL, CSV, Excel, Parquet, JSON; - is standard input) and print a table of means."""
     from elench.engine.job import Job, score_file
     from elench.engine.session import Session
-    from elench.metrics.paper_models import unlike_paper
     from elench.records.judging import PLURAL
     from elench.records.mapping import as_option
 
     metrics = metrics_from(specs)
-    models = models_from(family, model, dtype, device, pull)
-    if family == "paper" and (unlike := unlike_paper(metrics, models.names)):
-        click.echo(f"elench: {unlike}", err=True)
+    models = models_for(metrics, family, model, dtype, device, pull)
     session = Session(models, not no_cache, workers, engine, address)
     if certificates:
         from elench.evaluate.certify import require

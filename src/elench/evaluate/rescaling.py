@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from pathlib import Path
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +14,7 @@ from elench.engine.baselines import store_baseline
 from elench.engine.scoring import score
 from elench.errors import UsageError
 from elench.metrics.qrelscore import QRelGRG, QRelLRM, unscaled
-from elench.records.record import Record, read_records
+from elench.records.record import Record
 from elench.requests import Baseline
 
 if TYPE_CHECKING:
@@ -33,11 +33,12 @@ def bleu1(question: str, context: str) -> float:
     return (asked & given).total() / length * math.exp(min(0.0, 1 - reference / length))
 
 
-def unrelated_pairs(path: Path, count: int, seed: int) -> tuple[list[Record], int]:
-    """Up to `count` records with question and context of different records, and how many pairs were left out."""
-    texts = [(r.question, r.context) for r in read_records(path) if r.question and r.context]
+def unrelated_pairs(records: Iterable[Record], count: int, seed: int, name: str) -> tuple[list[Record], int]:
+    """Up to `count` records with question and context of different records, and how many pairs were left out; `name` is
+    the data set's, for messages."""
+    texts = [(r.question, r.context) for r in records if r.question and r.context]
     if len({context for _, context in texts}) < 2:
-        raise UsageError(f"{path}: baselines need questions on at least two different contexts")
+        raise UsageError(f"{name}: baselines need questions on at least two different contexts")
     rng = np.random.default_rng(seed)
     pairs: list[Record] = []
     left_out = tries = 0
@@ -51,7 +52,7 @@ def unrelated_pairs(path: Path, count: int, seed: int) -> tuple[list[Record], in
             continue
         pairs.append(Record(id=str(len(pairs)), question=question, context=context, judge="question"))
     if not pairs:
-        raise UsageError(f"{path}: every question shares words with every other context: no unrelated pair found")
+        raise UsageError(f"{name}: every question shares words with every other context: no unrelated pair found")
     return pairs, left_out
 
 

@@ -6,12 +6,15 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from elench.errors import UsageError
 from elench.evaluate.replicate import adversarial, human_agreement, values
 from elench.evaluate.replicate.results import OURS, PROGRAM, Line, Replication, Table, fold, with_form
 from elench.evaluate.replicate.sources import Entry, Source
+
+if TYPE_CHECKING:
+    from elench.metrics.base import Metric
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -26,7 +29,9 @@ KINDS: dict[str, Callable[[Entry, Source], Table]] = {
     "selection": human_agreement.selection,
     "fewer-references": human_agreement.fewer_references,
     "question-folds": human_agreement.question_folds,
+    "averages": human_agreement.averages,
     "means": values.means,
+    "unrelated": values.unrelated,
     "shares": values.shares,
     "published": values.published,
     "items": values.items,
@@ -38,9 +43,7 @@ def replicate(paper: str, source: Source, only: str = "") -> Replication:
     """Every table of a paper that the data at hand can support; `only` those with this in their name are computed."""
     if paper not in PAPERS:
         raise UsageError(f"no paper {paper!r}: choose {', '.join(PAPERS)}")
-    plan = tomllib.loads(
-        files("elench.evaluate.replicate").joinpath("tables", f"{paper}.toml").read_text(encoding="utf-8")
-    )
+    plan = _plan(paper)
     names = [entry["name"] for entry in plan["table"]]
     if not any(only.lower() in name.lower() for name in names):
         raise UsageError(f"--only {only!r}: no table of {paper} has this in its name; it has: {'; '.join(names)}")
@@ -61,6 +64,21 @@ def replicate(paper: str, source: Source, only: str = "") -> Replication:
     )
     signatures = dict(source.signatures)
     return Replication(plan["paper"], plan["models"], tuple(tables), cannot, elsewhere, not_run, signatures)
+
+
+def _plan(paper: str) -> dict[str, Any]:
+    text = files("elench.evaluate.replicate").joinpath("tables", f"{paper}.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def metrics_of(paper: str, only: str = "") -> list[Metric]:
+    """The metrics of a paper's tables; of those with `only` in their name."""
+    from elench.metrics import metric
+
+    chosen = [entry for entry in _plan(paper)["table"] if only.lower() in entry["name"].lower()]
+    rows = [row["spec"] for entry in chosen for row in _all_forms(entry.get("rows", {})).values() if "spec" in row]
+    specs = [*rows, *(spec for entry in chosen for spec in (*entry.get("specs", ()), *[entry.get("spec")]) if spec)]
+    return [metric(spec) for spec in dict.fromkeys(specs) if spec != "supervised"]
 
 
 def _all_forms(rows: Mapping[str, Any]) -> dict[str, Any]:

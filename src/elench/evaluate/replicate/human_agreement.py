@@ -39,8 +39,9 @@ def groups(entry: Entry, source: Source) -> Iterator[tuple[str, Indices]]:
     elif entry.get("where") == "several sentences":
         yield "", np.array([k for k, r in enumerate(records) if any(len(sentences(t)) > 1 for t in r.references)])
     else:
-        first, last = entry.get("slice", (0, None))
-        yield "", everything[first:last]
+        first, last = entry.get("slice", (0, np.inf))
+        places = source.places(entry["data"])
+        yield "", everything[(places >= first) & (places < last)]
 
 
 def correlation(entry: Entry, source: Source) -> Table:
@@ -61,7 +62,7 @@ def _correlated(entry: Entry, source: Source, chosen: Indices, group: str) -> li
     copies = max((len(r.references) for r in records), default=0) if alone else 1
     for label, row in entry["rows"].items():
         for k in range(copies):
-            column = source.column(entry["data"], row["spec"], k if alone else None)
+            column = source.column(entry["data"], row["spec"], k if alone else None, row.get("models"))
             spec_of[label] = column.spec
             if column.values is None:
                 reasons[label] = column.reason or ""
@@ -168,6 +169,23 @@ def fewer_references(entry: Entry, source: Source) -> Table:
             ours = {"r": number(np.mean(found))}
             lines.append(Line(label, columns[0].spec, part, ours, theirs, len(records), note=spread))
     return Table(entry["name"], ("r",), tuple(lines), entry.get("note", ""))
+
+
+def averages(entry: Mapping[str, Any], source: Source) -> Table:
+    """Mean correlation over all dimensions; and with the first row's scores, which tells how much a choice matters."""
+    human = ratings(source.records(entry["data"]), entry).human
+    columns = {label: source.column(entry["data"], row["spec"]) for label, row in entry["rows"].items()}
+    first = next(iter(columns.values())).values
+    lines = []
+    for label, row in entry["rows"].items():
+        column, theirs = columns[label], {"r": row.get("value"), "r with the first": None}
+        if column.values is None:
+            lines.append(Line(label, column.spec, "", dict.fromkeys(theirs), theirs, 0, note=column.reason or ""))
+            continue
+        alike = None if first is None else coefficient(column.values, first).value
+        ours = {"r": number(_mean_r(column.values, human)), "r with the first": alike}
+        lines.append(Line(label, column.spec, "", ours, theirs, int(np.isfinite(column.values).sum())))
+    return Table(entry["name"], ("r", "r with the first"), tuple(lines), entry.get("note", ""))
 
 
 def _mean_r(scores: NDArray[np.float64], human: NDArray[np.float64]) -> float:

@@ -55,11 +55,14 @@ class Source:
     """Only metrics that need no model (score files may still hold others)."""
     limit: int | None = None
     """At most this many records of a file, drawn with the seed."""
+    groups: int | None = None
+    """Only the records of so many groups (the summaries of so many sources), drawn with the seed."""
     seed: int = 0
     tell: Callable[[str], None] = lambda line: None
     """Called with what is being scored."""
     signatures: dict[str, str] = field(default_factory=dict)
     _records: dict[str, list[Record]] = field(default_factory=dict)
+    _places: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     _columns: dict[tuple[int, ...] | str, MetricScores] = field(default_factory=dict)
     _given: dict[str, dict[tuple[str, str | None], float]] | None = None
 
@@ -67,11 +70,25 @@ class Source:
         """The records of a data file, or a sample of them."""
         if name not in self._records:
             records = self.all_records(name)
-            if self.limit is not None and len(records) > self.limit:
-                chosen = np.random.default_rng(self.seed).choice(len(records), self.limit, replace=False)
-                records = [records[k] for k in sorted(chosen.tolist())]
-            self._records[name] = records
+            self._places[name] = self._sample(records)
+            self._records[name] = [records[k] for k in self._places[name]]
         return self._records[name]
+
+    def places(self, name: str) -> NDArray[np.int64]:
+        """Where the records of a data file stand in it."""
+        self.records(name)
+        return self._places[name]
+
+    def _sample(self, records: Sequence[Record]) -> NDArray[np.int64]:
+        kept, rng = np.arange(len(records)), np.random.default_rng(self.seed)
+        if self.groups is not None:
+            names = [r.group or r.context for r in records]
+            different = list(dict.fromkeys(names))
+            chosen = {different[k] for k in rng.permutation(len(different))[: self.groups]}
+            kept = np.array([k for k in kept if names[k] in chosen])
+        if self.limit is not None and len(kept) > self.limit:
+            kept = kept[np.sort(rng.choice(len(kept), self.limit, replace=False))]
+        return kept
 
     def all_records(self, name: str) -> list[Record]:
         """The records of a data file, found in the folder, its `judgements` or its `corpora`."""
@@ -83,17 +100,21 @@ class Source:
             raise UsageError(f"no data: {name} is not in {self.folder}")
         return list(read_records(found[0]))
 
-    def column(self, data: str, specs: Specs, reference: int | None = None) -> MetricScores:
-        """A metric's scores of a data file; with `reference`, against only that one of the references."""
+    def column(
+        self, data: str, specs: Specs, reference: int | None = None, models: Mapping[str, str] | None = None
+    ) -> MetricScores:
+        """A metric's scores of a data file; with `reference`, against only that one of the references; with `models`,
+        by these in their roles instead of the run's."""
         spec, reason = _first_known(specs)
         if reason:
             return MetricScores(spec, None, "", reason)
-        key = f"{data} {spec} {reference}"
+        key = f"{data} {spec} {reference} {models}"
         if key not in self._columns:
-            self._columns[key] = self._from_files(data, spec, reference) or self._score(data, spec, reference)
+            given = None if models else self._from_files(data, spec, reference)
+            self._columns[key] = given or self._score(data, spec, reference, models)
         column = self._columns[key]
         if column.values is not None:
-            self.signatures[spec] = column.signature
+            self.signatures[f"{spec} {models}" if models else spec] = column.signature
         return column
 
     def _from_files(self, data: str, spec: str, reference: int | None) -> MetricScores | None:
@@ -110,7 +131,7 @@ class Source:
             spec, values, _signature_beside(self.score_files, spec) or f"{spec} | from a score file, unsigned"
         )
 
-    def _score(self, data: str, spec: str, reference: int | None) -> MetricScores:
+    def _score(self, data: str, spec: str, reference: int | None, models: Mapping[str, str] | None) -> MetricScores:
         import elench
 
         metric = elench.metric(spec)
@@ -120,11 +141,12 @@ class Source:
         records = self.records(data)
         if reference is not None:
             records = [replace(r, references=r.references[reference : reference + 1]) for r in records]
-        self.tell(f"{spec} on {data} ({len(records)} records)" + (f", reference {reference}" if reference else ""))
-        return self._values(metric, records)
+        more = f", reference {reference}" if reference else f", {', '.join(models.values())}" if models else ""
+        self.tell(f"{spec} on {data} ({len(records)} records){more}")
+        return self._values(metric, records, models)
 
-    def inline(self, specs: Specs, records: Sequence[Record]) -> MetricScores:
-        """A metric's scores of examples that the paper prints."""
+    def inline(self, specs: Specs, records: Sequence[Record], models: Mapping[str, str] | None = None) -> MetricScores:
+        """A metric's scores of records made here, such as examples that the paper prints."""
         import elench
 
         spec, reason = _first_known(specs)
@@ -132,9 +154,9 @@ class Source:
             reason = "not computed: asks models, left out by --lexical"
         if reason:
             return MetricScores(spec, None, "", reason)
-        column = self._values(elench.metric(spec), records)
+        column = self._values(elench.metric(spec), records, models)
         if column.values is not None:
-            self.signatures[spec] = column.signature
+            self.signatures[f"{spec} {models}" if models else spec] = column.signature
         return column
 
     def evidence(self, data: str, specs: Specs) -> Explained:
@@ -172,12 +194,23 @@ class Source:
         questions = [r.question or "" for r in self.records(data)]
         return [result_of(found[0]) for _, found in session.map(questions, lambda q: [coarse(q)])]
 
-    def _values(self, metric: Metric, records: Sequence[Record]) -> MetricScores:
+    def played_by(self, names: Mapping[str, str] | None) -> ModelSet | None:
+        """The models of the run, with others in some roles."""
+        from elench.models.base import ModelSet
+
+        if not names:
+            return self.models
+        own = self.models or ModelSet()
+        return ModelSet({**own.names, **names}, own.family, own.dtype, own.device, own.pull)
+
+    def _values(
+        self, metric: Metric, records: Sequence[Record], models: Mapping[str, str] | None = None
+    ) -> MetricScores:
         import elench
 
         spec = str(metric)
         try:
-            result = elench.score(list(records), [metric], models=self.models)
+            result = elench.score(list(records), [metric], models=self.played_by(models))
             values = np.array([np.nan if v is None else v for v in result.values(spec)], dtype=np.float64)
             signature = result.signatures[spec]
         except ElenchError as error:

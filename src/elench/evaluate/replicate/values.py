@@ -16,6 +16,9 @@ from elench.records.record import Record
 from elench.stats.agreement import wilson
 from elench.stats.correlation import coefficient
 
+Array = NDArray[np.float64]
+PAIRS = 200
+"""Unrelated pairs of each data set, unless --limit says otherwise."""
 _COMPARE = {"=": operator.eq, ">=": operator.ge, "<": operator.lt}
 
 
@@ -26,18 +29,38 @@ def means(entry: Entry, source: Source) -> Table:
     for label, row in entry["rows"].items():
         column = source.column(entry["data"], row["spec"])
         theirs = {"mean": row.get("value"), "deviation": row.get("deviation")}
-        ours: dict[str, float | None] = dict.fromkeys(theirs)
-        n = 0
-        low = high = None
-        if column.values is not None:
-            values = column.values[chosen]
-            values = values[np.isfinite(values)]
-            n = len(values)
-            if n > 1:
-                mean, deviation = float(values.mean()), float(values.std(ddof=1))
-                ours = {"mean": mean, "deviation": deviation}
-                low, high = mean - 1.96 * deviation / n**0.5, mean + 1.96 * deviation / n**0.5
-        lines.append(Line(label, column.spec, "", ours, theirs, n, low, high, column.reason or ""))
+        values = None if column.values is None else column.values[chosen]
+        lines.append(_mean(label, column.spec, "", values, theirs, column.reason or ""))
+    return Table(entry["name"], ("mean", "deviation"), tuple(lines), entry.get("note", ""))
+
+
+def _mean(
+    label: str, spec: str, part: str, given: Array | None, theirs: dict[str, float | None], note: str
+) -> Line:  # fmt: skip
+    """Mean and standard deviation of what was scored, with the normal interval of the mean."""
+    values = np.empty(0) if given is None else given[np.isfinite(given)]
+    n = len(values)
+    if n < 2:
+        return Line(label, spec, part, {"mean": None, "deviation": None}, theirs, n, note=note)
+    mean, deviation = float(values.mean()), float(values.std(ddof=1))
+    half = 1.96 * deviation / n**0.5
+    return Line(
+        label, spec, part, {"mean": mean, "deviation": deviation}, theirs, n, mean - half, mean + half, note
+    )  # fmt: skip
+
+
+def unrelated(entry: Mapping[str, Any], source: Source) -> Table:
+    """QRelScore Table 9: the mean of its parts over questions paired with contexts of other records."""
+    from elench.evaluate.rescaling import unrelated_pairs
+
+    lines = []
+    for name, data in entry["data"].items():
+        pairs, left_out = unrelated_pairs(source.all_records(data), source.limit or PAIRS, source.seed, data)
+        for label, row in entry["rows"].items():
+            column = source.inline(row["spec"], pairs, row.get("models"))
+            theirs = {"mean": row.get(name), "deviation": None}
+            note = column.reason or f"{left_out} pairs left out for shared words"
+            lines.append(_mean(label, column.spec, name, column.values, theirs, note))
     return Table(entry["name"], ("mean", "deviation"), tuple(lines), entry.get("note", ""))
 
 
