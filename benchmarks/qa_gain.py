@@ -1,7 +1,7 @@
 """QRelScore §3.3, small: does a reader learn more from questions of an asker that was trained with the reward?
 
     elench train asker --data CORPORA --reward qrelscore --steps 24 --out REWARDED
-    python benchmarks/qa_gain.py --data CORPORA --rewarded REWARDED [--texts 120] [--steps 200] [--seeds 2]
+    python benchmarks/qa_gain.py --data CORPORA --rewarded REWARDED --keep FOLDER [--texts 50] [--steps 100] [--seeds 1]
 
 A low-resource setting: a reader learns from the human questions on a seeded sample of SQuAD training paragraphs alone,
 and from these plus as many generated questions on the same paragraphs, asked by the shipped asker or by REWARDED
@@ -32,9 +32,15 @@ from elench.requests import Read
 from elench.train.examples import Example, read_paragraphs, read_squad
 from elench.train.loop import BASES, Schedule, Trainer, fit
 from elench.train.reader import FILES, EpochSampler, Piece, collate, new_reader, span_loss, tokenised
-from elench.train.reader_scores import best_score, read_all
+from elench.train.reader_scores import best_score, read_all, some
 
-DRAWS = 2000
+Scores = np.ndarray[Any, np.dtype[np.float64]]
+DRAWS, BATCH = 2000, 16
+ARMS = {
+    "human": "human questions alone",
+    "shipped": "+ questions of the shipped asker",
+    "rewarded": "+ questions of the asker with the reward",
+}
 
 
 def paragraphs(data: Path, texts: int) -> list[Example]:
@@ -66,16 +72,16 @@ def learned(examples: list[Example], steps: int, seed: int) -> SpanReader:
         loss=lambda m, pieces: span_loss(m, collate(pieces, tokens)),
     )
     with tempfile.TemporaryDirectory() as folder:
-        fit(trainer, Schedule(steps=steps, lr=2.5e-4, batch=32, seed=seed), Path(folder), log=lambda line: None)
+        fit(trainer, Schedule(steps=steps, lr=2.5e-4, batch=BATCH, seed=seed), Path(folder), log=lambda line: None)
     return SpanReader(Network(network, tokens), tokens)
 
 
-def f1_of(reader: SpanReader, test: Sequence[Example]) -> np.ndarray[Any, np.dtype[np.float64]]:
+def f1_of(reader: SpanReader, test: Sequence[Example]) -> Scores:
     readings = read_all(reader, [Read(e.question, e.context) for e in test])
     return np.array([100 * best_score(r.best, e.answers)[1] for r, e in zip(readings, test, strict=True)])
 
 
-def interval(differences: np.ndarray[Any, np.dtype[np.float64]], test: Sequence[Example]) -> tuple[float, float]:
+def interval(differences: Scores, test: Sequence[Example]) -> tuple[float, float]:
     """95 % of the mean difference when paragraphs are drawn again."""
     groups: dict[str, list[int]] = {}
     for k, e in enumerate(test):
@@ -87,53 +93,58 @@ def interval(differences: np.ndarray[Any, np.dtype[np.float64]], test: Sequence[
     return float(low), float(high)
 
 
+def trained_on(arm: str, human: list[Example], given: argparse.Namespace) -> list[Example]:
+    """The examples of an arm: human questions, and as many generated ones as were asked for."""
+    if arm == "human":
+        return human
+    made = generated(list(dict.fromkeys(e.context for e in human)), given.rewarded if arm == "rewarded" else None)
+    if len(made) < given.questions:
+        raise SystemExit(f"{arm}: {len(made)} questions, {given.questions} wanted: more --texts or fewer --questions")
+    drawn = np.random.default_rng(0).choice(len(made), given.questions, replace=False)
+    return human + [made[int(i)] for i in drawn]
+
+
+def show(scores: dict[str, Scores], human: list[Example], test: list[Example], given: argparse.Namespace) -> None:
+    """The table; a row for every arm whose readers are there."""
+    print(
+        f"{len({e.context for e in human})} paragraphs, {len(human)} human and {given.questions} generated questions;"
+    )
+    print(f"{given.steps} steps of {BATCH}, {given.seeds} seeds; F1 on {len(test)} questions of XQuAD-en\n")
+    print("| trained on | F1 | single seeds | against human alone [95 %] | against the shipped asker [95 %] |")
+    print("|---|---|---|---|---|")
+    for arm, values in scores.items():
+        cells = []
+        for base in ("human", "shipped"):
+            gap = values.mean(0) - scores[base].mean(0) if base in scores and arm != base else np.zeros(0)
+            cells.append("{:+.2f} [{:+.2f}, {:+.2f}]".format(gap.mean(), *interval(gap, test)) if gap.size else "")
+        each = ", ".join(f"{v:.2f}" for v in values.mean(1))
+        print(f"| {ARMS[arm]} | {values.mean():.2f} | {each} | {' | '.join(cells)} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--rewarded", type=Path, required=True)
-    parser.add_argument("--texts", type=int, default=120)
-    parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--rewarded", type=Path, help="folder of the asker with the reward")
+    parser.add_argument(
+        "--keep", type=Path, required=True, help="folder for the readers' F1; what is there is not redone"
+    )
+    parser.add_argument("--arm", choices=ARMS, action="append", help="only this one (repeatable)")
+    for name, number in (("texts", 50), ("questions", 200), ("steps", 100), ("seeds", 1), ("test", 0)):
+        parser.add_argument(f"--{name}", type=int, default=number)
     given = parser.parse_args()
     one_thread()
-    human = paragraphs(given.data, given.texts)
-    texts = list(dict.fromkeys(e.context for e in human))
-    plain, rewarded = generated(texts, None), generated(texts, given.rewarded)
-    n = min(len(plain), len(rewarded))
-    rng = np.random.default_rng(0)
-    drawn = {
-        name: [made[int(i)] for i in rng.choice(len(made), n, replace=False)]
-        for name, made in (("plain", plain), ("rewarded", rewarded))
-    }
-    arms = {
-        "human questions alone": human,
-        "+ questions of the shipped asker": human + drawn["plain"],
-        "+ questions of the asker with the reward": human + drawn["rewarded"],
-    }
-    test = read_squad(given.data / "xquad_en.json")
-    found: dict[str, list[np.ndarray[Any, np.dtype[np.float64]]]] = {name: [] for name in arms}
-    for seed in range(given.seeds):
-        for name, examples in arms.items():
-            found[name].append(f1_of(learned(examples, given.steps, seed), test))
-            print(f"seed {seed}, {name} ({len(examples)}): F1 {found[name][-1].mean():.2f}", flush=True)
-    scores = {name: np.mean(values, axis=0) for name, values in found.items()}
-    print(
-        f"\n{machine()}; {time.process_time() / 60:.0f} CPU minutes; {len(texts)} paragraphs, {len(human)} human and {n}"
-    )
-    print(
-        f"generated questions; {given.steps} steps of 32; F1 on {len(test)} questions of XQuAD-en, {given.seeds} seeds\n"
-    )
-    print("| trained on | F1 | single seeds | against human alone [95 %] | against the shipped asker [95 %] |")
-    print("|---|---|---|---|---|")
-    first, second, _ = arms
-    for name, values in scores.items():
-        cells = []
-        for base in (first, second):
-            gap = values - scores[base]
-            low, high = interval(gap, test)
-            cells.append("" if not gap.any() else f"{gap.mean():+.2f} [{low:+.2f}, {high:+.2f}]")
-        each = ", ".join(f"{v.mean():.2f}" for v in found[name])
-        print(f"| {name} | {values.mean():.2f} | {each} | {' | '.join(cells)} |")
+    given.keep.mkdir(parents=True, exist_ok=True)
+    human, test = paragraphs(given.data, given.texts), some(read_squad(given.data / "xquad_en.json"), given.test)
+    scores: dict[str, Scores] = {}
+    for arm in given.arm or ARMS:
+        kept = [given.keep / f"{arm}-{seed}.npy" for seed in range(given.seeds)]
+        examples = [] if all(file.exists() for file in kept) else trained_on(arm, human, given)
+        for seed, file in enumerate(kept):
+            if not file.exists():
+                np.save(file, f1_of(learned(examples, given.steps, seed), test))
+        scores[arm] = np.stack([np.load(file) for file in kept])
+        print(f"{machine()}: {arm} done, {time.process_time() / 60:.1f} CPU minutes so far", flush=True)
+    show(scores, human, test, given)
 
 
 if __name__ == "__main__":

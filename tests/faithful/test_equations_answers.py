@@ -98,6 +98,15 @@ def test_kpqa(spec: str, answer: str, reference: str, expected: float) -> None:
     assert kpqa(spec, answer, reference) == pytest.approx(expected, abs=1e-6)
 
 
+def test_kpqa_precision_is_over_the_answer_and_recall_over_the_reference() -> None:
+    """Equations 2 and 3, and the program's version of them: what the evidence calls precision and recall."""
+    for form, shares in (("paper", (1.5 / 2.1, 1.3 / 2.0)), ("code", (1.3 / 2.1, 1.3 / 2.0))):
+        models = {"keyphrases": weigh, "encoder": embed}
+        fields = {"question": "Q?", "answer": FOX, "references": [BOX], "judge": "answer"}
+        found = run(f"rouge-l-kpqa[form={form}]", models, **fields).evidence
+        assert (found["precision"], found["recall"]) == pytest.approx(shares, abs=1e-6)
+
+
 def test_kpqa_brevity_penalty_of_the_program() -> None:
     """Two of five pieces said: exp(1 - 5/2)."""
     WEIGHTS["red fox"] = (0.5, 0.3)

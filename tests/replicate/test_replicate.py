@@ -56,7 +56,7 @@ FIGURES = {"qrelscore": 13, "questeval": 4, "kpqa": 6, "qascore": 5, "qsts": 0}
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_table_of_every_paper_is_named_with_its_status(paper: str) -> None:
     found = replicate(paper, Source(None, lexical=True))
-    others = (*found.cannot, *found.elsewhere, *found.not_run)
+    others = (*found.cannot, *found.elsewhere)
     names = " ".join([t.name for t in found.tables] + [name for name, _ in others])
     for what, count in (("Table", TABLES[paper]), ("Figure", FIGURES[paper])):
         for n in range(1, count + 1):

@@ -42,11 +42,12 @@ class QAScore(Metric):
 
     QAScore(Q) = Σ_{w ∈ A} l_w (12): l_w is the log-probability (9–11) that a masked language model, reading
     `context <sep> question <sep> answer` with the word w masked, gives to w. A word of several pieces is masked whole
-    and counts the sum of its pieces; of a context longer than the model's window, the part that supports the answer
-    best counts. form=code is the authors' program: one mask per piece, the mean log-probability over *all* positions,
-    the last 512 ids, the mean over masks. form=causal is P(a | p, q) of equation (6) with a causal language model: the
-    answer after the prompt "CONTEXT, blank line, Question: QUESTION, new line, Answer:". Yes and no are answers like
-    any other. The reader-based relative of this metric is `qa-overlap`.
+    and counts the sum of its pieces. Choices the paper leaves open: words are what blanks separate, the input has the
+    model's own first and last token around it (the program has none), and of a context longer than the model's window
+    the part that supports the answer best counts. form=code is the authors' program: one mask per piece, the mean
+    log-probability over *all* positions, the last 512 ids, the mean over masks. form=causal is P(a | p, q) of equation
+    (6) with a causal language model: the answer after the prompt "CONTEXT, blank line, Question: QUESTION, new line,
+    Answer:". Yes and no are answers like any other. The reader-based relative of this metric is `qa-overlap`.
     """
 
     name: ClassVar[str] = "qascore"

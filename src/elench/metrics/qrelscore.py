@@ -182,6 +182,9 @@ class QRelLRM(_Part):
 
     LRM = power mean over layers of mean over question pieces of max over context pieces of attention × cosine
     (equations 2–4). It rewards questions that repeat the context's words; it does not see swapped names or negation.
+    The paper does not say how attention is "normalised": by default each row is divided by its maximum over the
+    context, special tokens left out. A context beyond the encoder's window is read in parts, whose scores are averaged.
+    form=code: the last piece of question and context dropped, 1 at the row's peak, the pair cut at 512 pieces.
     """
 
     name: ClassVar[str] = "qrel-lrm"
@@ -251,8 +254,10 @@ class QRelGRG(_Part):
 class QRelScore(_Part):
     """Is a question relevant to its context: harmonic mean of word-level matching and sentence-level gain.
 
-    QRelScore = 2 LRM GRG / (LRM + GRG) (equation 1), 0 when either is 0. form=code is what the authors' program does:
-    the last piece of question and context dropped, hard attention, mean *probabilities* over question and context.
+    QRelScore = 2 LRM GRG / (LRM + GRG) (equation 1), 0 when either is 0. Choices the paper leaves open: what
+    "normalised" attention is (attention), what stands between question and context in GRG's prompt (separator), and
+    that scores are not rescaled unless asked. form=code is what the authors' program does: the last piece of question
+    and context dropped, hard attention, pairs cut at 512 pieces, mean *probabilities* over question and context.
     rescale=on moves the whole score along a straight line whose zero is the harmonic mean of both baselines, so that no
     ranking changes; rescaled=parts rescales the two parts first, as the paper writes it, which can change rankings.
     """

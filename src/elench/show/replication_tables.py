@@ -20,10 +20,9 @@ def show(found: Replication, form: str = "text", width: int = 120) -> str:
 
 
 def _status(found: Replication) -> Grid:
-    """Every table and figure of the paper: done, on other data, done elsewhere, not run, or impossible, and why."""
+    """Every table and figure of the paper: done, on other data, done elsewhere, or impossible, and why."""
     rows = [(t.name, "not computed" if t.reason else t.status, t.reason or "") for t in found.tables]
     rows += [(name, "elsewhere", how) for name, how in found.elsewhere]
-    rows += [(name, "not run", how) for name, how in found.not_run]
     rows += [(name, "impossible", why) for name, why in found.cannot]
     return Grid("Every table and figure of the paper", ("table", "status", "how, or why not"), tuple(rows), "lll")
 

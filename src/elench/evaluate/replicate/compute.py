@@ -58,12 +58,11 @@ def replicate(paper: str, source: Source, only: str = "") -> Replication:
             tables.append(replace(fold(KINDS[entry["kind"]](entry, source)), status=status))
         except UsageError as error:
             tables.append(Table(entry["name"], (), (), entry.get("note", ""), str(error), status))
-    cannot, elsewhere, not_run = (
-        tuple((entry["name"], entry["reason"]) for entry in plan.get(kind, ()))
-        for kind in ("cannot", "elsewhere", "not_run")
+    cannot, elsewhere = (
+        tuple((entry["name"], entry["reason"]) for entry in plan.get(kind, ())) for kind in ("cannot", "elsewhere")
     )
     signatures = dict(source.signatures)
-    return Replication(plan["paper"], plan["models"], tuple(tables), cannot, elsewhere, not_run, signatures)
+    return Replication(plan["paper"], plan["models"], tuple(tables), cannot, elsewhere, signatures)
 
 
 def _plan(paper: str) -> dict[str, Any]:

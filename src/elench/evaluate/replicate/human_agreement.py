@@ -16,6 +16,7 @@ from elench.records.record import Record
 from elench.stats.agreement import rank_pair_accuracy
 from elench.stats.correlation import coefficient, correlate
 from elench.stats.redundancy import forward_selection
+from elench.stats.resampling import fisher_interval
 from elench.text.passages import sentences
 
 Indices = NDArray[np.int64]
@@ -184,7 +185,8 @@ def averages(entry: Mapping[str, Any], source: Source) -> Table:
             continue
         alike = None if first is None else coefficient(column.values, first).value
         ours = {"r": number(_mean_r(column.values, human)), "r with the first": alike}
-        lines.append(Line(label, column.spec, "", ours, theirs, int(np.isfinite(column.values).sum())))
+        n = int(np.isfinite(column.values).sum())
+        lines.append(Line(label, column.spec, "", ours, theirs, n))
     return Table(entry["name"], ("r", "r with the first"), tuple(lines), entry.get("note", ""))
 
 
@@ -208,8 +210,17 @@ def question_folds(entry: Entry, source: Source) -> Table:
         found = coefficient(shares, human)
         mean = float(np.nanmean(shares)) if np.isfinite(shares).any() else float("nan")
         note = found.reason or f"{mean:.0%} of the questions on average"
-        lines.append(Line(label, explained.spec, "", {"r": found.value}, theirs, found.n, note=note))
+        low, high = _limits(found.value, found.n)
+        lines.append(Line(label, explained.spec, "", {"r": found.value}, theirs, found.n, low, high, note))
     return Table(entry["name"], ("r",), tuple(lines), entry.get("note", ""))
+
+
+def _limits(r: float | None, n: int) -> tuple[float | None, float | None]:
+    """Fisher's interval of r, as if records were independent."""
+    if r is None:
+        return None, None
+    low, high = fisher_interval(np.array(r), np.array(n), "pearson")
+    return number(low), number(high)
 
 
 def _share(evidence: Mapping[str, Any] | None, important: bool, answered: bool) -> float:

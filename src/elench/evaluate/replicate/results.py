@@ -56,8 +56,6 @@ class Replication:
     """Table → why it cannot be replicated"""
     elsewhere: tuple[tuple[str, str], ...] = ()
     """Table → the command or test that repeats it"""
-    not_run: tuple[tuple[str, str], ...] = ()
-    """Table → the command that computes it, and why it is not run here"""
     signatures: dict[str, str] = field(default_factory=dict)
 
 
