@@ -1,4 +1,4 @@
-"""Do the tests notice a changed formula? `python -m tests.faithful.mutations` tries five changes per metric.
+"""Do the tests notice a changed formula? `python -m tests.faithful.mutations` tries at least five changes per metric.
 
 Each change is made to the source of a module in memory; then the tests of that metric run until one fails. Prints
 caught or MISSED per change.
@@ -14,6 +14,7 @@ from types import ModuleType
 
 import pytest
 
+from tests.faithful import test_equations_answers as equations
 from tests.faithful import test_golden as golden
 from tests.faithful.items import ANSWERS, QUESTIONS, SUMMARIES
 from tests.metrics import test_kpqa, test_qascore, test_qrelscore, test_qsts, test_questeval
@@ -46,6 +47,7 @@ MUTATIONS = {
         ("elench.metrics.qsts", "** (1 / len(factors))", "** (1 / 2)"),
         ("elench.metrics.qsts_edges", "(is_name, str.lower)", "(is_name, name_key)"),
         ("elench.metrics.qsts_edges", "e.relation not in IGNORED and ", ""),
+        ("elench.metrics.qsts_edges", 'return "nmod" if', 'return "obl" if'),
     ],
     "questeval": [
         ("elench.metrics.questeval", "        return harmonic_mean(precision, recall)", "        return (precision + recall) / 2"),
@@ -96,6 +98,7 @@ def checks(metric: str) -> list[Callable[[], object]]:
         parsed = qsts_models()
         return [
             golden.test_qsts,
+            lambda: equations.test_qsts_a_phrase_after_a_noun_is_nmod_and_after_a_verb_obl("ships/VERB/ROOT/0", 0.0),
             lambda: test_qsts.agree(parsed, test_qsts.varied_pairs(40)),
             lambda: test_qsts.test_name_factor_counts_the_references_name_words_as_written(
                 parsed, "Who was Adams?", "Who was Adam?", 0.0

@@ -231,6 +231,24 @@ def test_qsts_our_form_counts_an_edge_of_another_relation_half() -> None:
         assert found.value == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("noun_or_verb", "expected"),
+    [("ships/NOUN/ROOT/0", 0.8), ("ships/VERB/ROOT/0", 0.0)],
+)
+def test_qsts_a_phrase_after_a_noun_is_nmod_and_after_a_verb_obl(noun_or_verb: str, expected: float) -> None:
+    """Universal dependencies keep the two apart (universaldependencies.org, obl and nmod), so the edges of "boats in
+    May" match those of the noun only; the name must be the same and leaves the heads' .8."""
+    written = {
+        "boats in May": "boats/NOUN/ROOT/0 in/ADP/prep/1 May/PROPN/pobj/2",
+        "ships in May": f"{noun_or_verb} in/ADP/prep/1 May/PROPN/pobj/2",
+    }
+    models: dict[str, Callable[[Any], Any]] = {
+        "parser": lambda r: parse(written[r.text]), "vectors": lambda r: vectors(r.words),
+    }  # fmt: skip
+    found = run("qsts-edges", models, question="ships in May", references=["boats in May"])
+    assert found.value == pytest.approx(expected, abs=1e-6)
+
+
 def test_qsts_class_similarity_is_the_papers() -> None:
     steps = {("NUM:date", "NUM:date"): 1, ("NUM:date", "NUM:other"): 0.75, ("NUM:date", "NUM:count"): 0.5}
     assert {pair: class_similarity(*pair) for pair in steps} == steps

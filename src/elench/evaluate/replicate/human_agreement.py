@@ -172,7 +172,7 @@ def fewer_references(entry: Entry, source: Source) -> Table:
     return Table(entry["name"], ("r",), tuple(lines), entry.get("note", ""))
 
 
-def averages(entry: Mapping[str, Any], source: Source) -> Table:
+def averages(entry: Entry, source: Source) -> Table:
     """Mean correlation over all dimensions; and with the first row's scores, which tells how much a choice matters."""
     human = ratings(source.records(entry["data"]), entry).human
     columns = {label: source.column(entry["data"], row["spec"]) for label, row in entry["rows"].items()}

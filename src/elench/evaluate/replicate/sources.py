@@ -196,12 +196,12 @@ class Source:
 
     def played_by(self, names: Mapping[str, str] | None) -> ModelSet | None:
         """The models of the run, with others in some roles."""
-        from elench.models.base import ModelSet
+        from elench.engine.session import Session
 
         if not names:
             return self.models
-        own = self.models or ModelSet()
-        return ModelSet({**own.names, **names}, own.family, own.dtype, own.device, own.pull)
+        own = self.models or Session().models
+        return replace(own, names={**own.names, **names}, loaded={}, resolved={})
 
     def _values(
         self, metric: Metric, records: Sequence[Record], models: Mapping[str, str] | None = None

@@ -49,7 +49,7 @@ def _mean(
     )  # fmt: skip
 
 
-def unrelated(entry: Mapping[str, Any], source: Source) -> Table:
+def unrelated(entry: Entry, source: Source) -> Table:
     """QRelScore Table 9: the mean of its parts over questions paired with contexts of other records."""
     from elench.evaluate.rescaling import unrelated_pairs
 
