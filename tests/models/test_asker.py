@@ -68,6 +68,28 @@ def test_batch_does_not_change_what_is_written(tiny):
     assert together == [branches.write([t], [w], 2, 30)[0] for t, w in zip(TEXTS, WISHES, strict=True)]
 
 
+def test_rows_of_unequal_length_are_read_in_two_passes_and_written_as_alone(tiny):
+    wishes = [[[1, 2, *[3] * (i % 3), 4, *[5] * (30 * (i % 10 == 0))] for i in range(20)]] * 2
+    texts = [[5, 6, 7, 8, 9] * 12, [3, 4, 5]]
+    branches = writer(tiny)
+    passes = []
+    branches.network.session().run_held = count_passes(branches.network.session().run_held, passes)
+    together = branches.write(texts, wishes, 1, 10)
+    assert passes[:4] == [(1, 57), (2, 5), (4, 29), (40, 3)]  # "1 2" belongs to the texts
+    for text, own, found in zip(texts, wishes, together, strict=True):
+        assert found == [branches.write([text], [[w]], 1, 10)[0][0] for w in own]
+
+
+def count_passes(run, passes):
+    """Remembers the rows and tokens of each pass."""
+
+    def counted(given, outputs):
+        passes.append(tuple(given["positions"].shape()))
+        return run(given, outputs)
+
+    return counted
+
+
 def test_passages_are_whole_sentences_of_bounded_length():
     text = " ".join(f"Sentence number {i} has exactly eight words here." for i in range(40))
     spans = passages(text, 50)

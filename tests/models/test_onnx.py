@@ -116,15 +116,21 @@ def test_the_bias_by_distance_is_transformers() -> None:
     assert buckets(distances).tolist() == wanted.tolist()
 
 
-def test_a_tiny_language_model_is_torchs() -> None:
-    """Rows that share a beginning and rows alone, against the same checkpoint in torch."""
+@pytest.mark.parametrize("half", [False, True])
+def test_a_tiny_language_model_is_torchs(half: bool) -> None:
+    """Rows that share a beginning and rows alone, against the same checkpoint in torch; stored as float32 or float16."""
     folder = tiny("llama")
     config = json.loads((folder / "config.json").read_text())
     names = ("num_hidden_layers", "hidden_size", "num_attention_heads", "num_key_value_heads", "intermediate_size")
     shape = LlamaShape(*(config[n] for n in names), config["vocab_size"], config["rms_norm_eps"])
-    made = {"smollm": llama(shape), "smollm-head": llama_head(shape)}
+    end = "" if half else "-float32"
+    made = {f"smollm{end}": llama(shape, half), f"smollm-head{end}": llama_head(shape, half)}
     weights = dict(tensors(folder / "model.safetensors"))
     theirs: Any = ModelSet({"causal": str(folder)})["causal"]
+    if half:
+        weights = {name: values.astype(np.float16) for name, values in weights.items()}
+        for parameter in theirs.network.model.parameters():
+            parameter.data = parameter.data.half().float()
     graphs_ = {name: model.SerializeToString() for name, model in made.items()}
     network = Llama(weights, rope_theta(folder), size=shape.size, graphs=graphs_)
     ours = causal.Causal(network, theirs.tokens, theirs.window)

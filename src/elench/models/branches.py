@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from elench.models.sharing import alike
 from elench.models.tokens import Ints
 from elench.requests import Floats
 
@@ -68,8 +69,10 @@ class Branches:
         owners = [t for t, own in enumerate(wishes) for _ in own]
         written = [Written([[]]) for _ in owners]
         if owners:
-            rows = self.network.read(texts)
-            best = rows.begin([w for own in wishes for w in own], owners, 2 * beams)
+            branches = [w for own in wishes for w in own]
+            common = min(alike(branches[0], w[:-1]) for w in branches)  # what all begin with is read with the texts
+            rows = self.network.read([[*text, *branches[0][:common]] for text in texts])
+            best = rows.begin([w[common:] for w in branches], owners, 2 * beams)
             beam = Beam(totals=[0.0] * len(owners), alive=list(range(len(owners))))
             for length in range(1, limit + 1):
                 beam = self._choose(written, beam, best, beams, length == limit)

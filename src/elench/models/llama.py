@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from elench.models.base import Identity
-from elench.models.onnx_session import Array, OnnxSession, quantised, tensors, turned
+from elench.models.onnx_session import Array, OnnxSession, held, tensors
 from elench.models.sharing import Layout, visibility
 from elench.models.tokens import padded
 from elench.requests import Floats
 
+if TYPE_CHECKING:
+    from onnxruntime import OrtValue
+
 FAR = np.float32(-1e9)
 """What a token adds to the score of one it must not see."""
-SLICE = 256
-"""Positions whose log-probabilities over the whole vocabulary are held at once."""
+SLICE = 512
+"""Positions whose log-probabilities over a part of the vocabulary are held at once."""
 POSITIONS = 2304
+VOCABULARY_PARTS = 4
+PARTS = (
+    "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
+    "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj",
+)  # fmt: skip
+"""The matrices of a layer."""
 
 
 class Llama:
@@ -28,12 +39,11 @@ class Llama:
         self,
         weights: Mapping[str, Array],
         theta: float,
-        dtype: str = "float32",
         size: int = 64,
         graphs: Mapping[str, bytes] | None = None,
     ) -> None:
         """`size` is the width of a head; `graphs` takes the place of the shipped ones, for models of another shape."""
-        self.weights, self.theta, self.dtype, self.graphs = weights, theta, dtype, graphs or {}
+        self.weights, self.theta, self.graphs = weights, theta, graphs or {}
         self.words = weights["model.embed_tokens.weight"]
         self.output = weights.get("lm_head.weight", self.words)
         self.depth = 1 + max(int(n.split(".")[2]) for n in weights if n.startswith("model.layers."))
@@ -52,51 +62,62 @@ class Llama:
             "positions": positions,
             "mask": mask,
         }
-        states = self._session("smollm").run(inputs)[0]
+        states = self._run("smollm", inputs, "states", self.matrices)
         rows, places = (list(side) for side in zip(*wanted, strict=True))
-        return self._head(states[rows, places], np.asarray(tokens, dtype=np.int64)[:, None])
+        return self._head(states[rows, places], list(tokens))
 
-    def _head(self, states: Floats, tokens: Array) -> list[float]:
+    def _head(self, states: Floats, tokens: list[int]) -> list[float]:
         found: list[float] = []
         for a in range(0, len(tokens), SLICE):
-            part = {"states": states[a : a + SLICE], "tokens": tokens[a : a + SLICE]}
-            found += self._session("smollm-head").run(part)[0][:, 0].tolist()
+            targets = self.output[tokens[a : a + SLICE]].astype(np.float32)
+            inputs = {"states": states[a : a + SLICE], "targets": targets}
+            found += self._run("smollm-head", inputs, "logprobs", self.vocabulary)[:, 0].tolist()
         return found
 
-    def _session(self, name: str) -> OnnxSession:
+    def _run(self, name: str, inputs: Mapping[str, Array], output: str, weights: Mapping[str, OrtValue]) -> Floats:
+        """One pass through a graph; weights that a file holds are read from there."""
         if name not in self.sessions:
-            head = name == "smollm-head"
-            weights = {"words": turned(self.output)} if head else self._layers()
-            chosen = f"{name}-int8" if self.dtype == "int8" and not head else name
-            self.sessions[name] = OnnxSession(self.graphs.get(chosen, chosen), weights)
-        return self.sessions[name]
+            chosen = name if self.stored == np.float16 else f"{name}-float32"
+            small = self.vectors() if name == "smollm" else {}
+            self.sessions[name] = OnnxSession(self.graphs.get(chosen, chosen), small)
+        given = {**{key: held(values) for key, values in inputs.items()}, **weights}
+        found: Floats = self.sessions[name].run_held(given, [output])[0].numpy()
+        return found
 
-    def _layers(self) -> dict[str, Array]:
-        """The weights as the graph names them: queries, keys and values in one matrix, gate and up in another."""
-        angles = np.arange(POSITIONS)[:, None] / self.theta ** (np.arange(0, self.size, 2) / self.size)
-        made: dict[str, Array] = {
-            "cosines": np.cos(angles).astype(np.float32),
-            "sines": np.sin(angles).astype(np.float32),
-            "norm.weight": self.weights["model.norm.weight"].astype(np.float32),
+    @cached_property
+    def stored(self) -> type[np.floating[Any]]:
+        """What the matrices are kept as: float16 if all are stored so, else float32."""
+        return np.float16 if all(w.dtype == np.float16 for w in self.weights.values()) else np.float32
+
+    @cached_property
+    def matrices(self) -> dict[str, OrtValue]:
+        """The layers' matrices as the graph names them, where they are."""
+        own = {
+            f"layers.{n}.{part.split('.')[1]}": self.weights[f"model.layers.{n}.{part}.weight"]
+            for n in range(self.depth)
+            for part in PARTS
         }
-        matrices: set[str] = set()
+        return {name: held(matrix.astype(self.stored, copy=False)) for name, matrix in own.items()}
+
+    @cached_property
+    def vocabulary(self) -> dict[str, OrtValue]:
+        """The output matrix in parts (see `elench.train.llama_graphs.llama_head`)."""
+        words = self.output.astype(self.stored, copy=False)
+        return {f"words.{n}": held(part) for n, part in enumerate(np.split(words, VOCABULARY_PARTS))}
+
+    def vectors(self) -> dict[str, Array]:
+        """What is small: the rotary positions and the norms' gains."""
+        angles = np.arange(POSITIONS)[:, None] / self.theta ** (np.arange(0, self.size, 2) / self.size)
+        made = {"cosines": np.cos(angles), "sines": np.sin(angles), "norm.weight": self.weights["model.norm.weight"]}
         for n in range(self.depth):
-            name, own = f"layers.{n}", f"model.layers.{n}"
-            parts = {
-                "qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"), "o_proj": ("self_attn.o_proj",),
-                "gate_up": ("mlp.gate_proj", "mlp.up_proj"), "down_proj": ("mlp.down_proj",),
-            }  # fmt: skip
-            for part, members in parts.items():
-                made[f"{name}.{part}"] = turned(*(self.weights[f"{own}.{m}.weight"] for m in members))
-                matrices.add(f"{name}.{part}")
             for norm in ("input_layernorm", "post_attention_layernorm"):
-                made[f"{name}.{norm}.weight"] = self.weights[f"{own}.{norm}.weight"].astype(np.float32)
-        return quantised(made, matrices) if self.dtype == "int8" else made
+                made[f"layers.{n}.{norm}.weight"] = self.weights[f"model.layers.{n}.{norm}.weight"]
+        return {name: values.astype(np.float32) for name, values in made.items()}
 
 
 def llama(identity: Identity) -> Llama:
     """The language model of an identity."""
-    return Llama(tensors(identity.folder / "model.safetensors"), rope_theta(identity.folder), identity.dtype)
+    return Llama(tensors(identity.folder / "model.safetensors"), rope_theta(identity.folder))
 
 
 def rope_theta(folder: Path) -> float:

@@ -15,15 +15,17 @@ import numpy.typing as npt
 
 from elench.models.base import Identity
 from elench.models.branches import Best
-from elench.models.llama import FAR, Llama, rope_theta
-from elench.models.onnx_session import Array, OnnxSession, tensors, turned
+from elench.models.llama import FAR, PARTS, Llama, rope_theta
+from elench.models.onnx_session import Array, OnnxSession, held, tensors, turned
 from elench.models.shipped import WEIGHTS, grow, shipped_config
-from elench.models.tokens import Ints, padded, present
+from elench.models.tokens import Ints
 from elench.requests import Floats
 
 if TYPE_CHECKING:
     from onnxruntime import OrtValue
 
+PASS = 16
+"""What a pass costs besides its tokens: the time of about so many tokens."""
 Memory = dict[str, "OrtValue"]
 """Keys and values by the graph's names (`layers.0.key`), as ONNX Runtime holds them: rows × groups × tokens × size."""
 
@@ -32,14 +34,11 @@ class LlamaWriter(Llama):
     """A Llama-like model that writes; the same session reads the texts and writes their endings."""
 
     def read(self, texts: Sequence[Sequence[int]]) -> WriterRows:
-        """The texts' keys and values, read in one pass; nothing to continue yet: one hidden token takes that place."""
-        ids = padded(texts)
-        width = ids.shape[1]
-        nothing = {name: _held(np.zeros((1, self.groups, 1, self.size), np.float32)) for name in self.memory_names}
+        """The texts' keys and values; they follow nothing: one hidden token takes the place of a text before them."""
+        nothing = {name: held(np.zeros((1, self.groups, 1, self.size), np.float32)) for name in self.memory_names}
         rows = WriterRows(self, nothing, np.full((1, 1), FAR, np.float32))
-        seen = np.tri(width, dtype=bool)[None]
-        rows.forward(ids, np.broadcast_to(np.arange(width), ids.shape), seen, [0] * len(texts), 1)
-        return WriterRows(self, rows.own, np.where(present(texts), np.float32(0), FAR))
+        rows.begin(texts, [0] * len(texts), 1)
+        return WriterRows(self, rows.own, np.where(rows.seen, np.float32(0), FAR))
 
     @cached_property
     def groups(self) -> int:
@@ -58,9 +57,18 @@ class LlamaWriter(Llama):
     def session(self) -> OnnxSession:
         """Made when first needed."""
         if "smollm-write" not in self.sessions:
-            weights = {**self._layers(), "words": turned(self.output)}
+            weights = {**self.vectors(), **self._joined(), "words": turned(self.output)}
             self.sessions["smollm-write"] = OnnxSession(self.graphs.get("smollm-write", "smollm-write"), weights)
         return self.sessions["smollm-write"]
+
+    def _joined(self) -> dict[str, Array]:
+        """The matrices as the graph names them: queries, keys and values in one, gate and up in another."""
+        parts = {"qkv": PARTS[:3], "o_proj": PARTS[3:4], "gate_up": PARTS[4:6], "down_proj": PARTS[6:]}
+        return {
+            f"layers.{n}.{part}": turned(*(self.weights[f"model.layers.{n}.{m}.weight"] for m in members))
+            for n in range(self.depth)
+            for part, members in parts.items()
+        }
 
 
 class WriterRows:
@@ -69,22 +77,30 @@ class WriterRows:
     def __init__(self, network: LlamaWriter, texts: Memory, mask: Floats) -> None:
         self.network, self.mask = network, mask
         self.texts = {name.replace("key", "text.key").replace("value", "text.value"): v for name, v in texts.items()}
-        empty = _held(np.zeros((1, network.groups, 0, network.size), np.float32))
+        empty = held(np.zeros((1, network.groups, 0, network.size), np.float32))
         self.own: Memory = dict.fromkeys(network.memory_names, empty)
         self.owners: list[int] = []
         self.seen: npt.NDArray[np.bool_]
         self.next: Ints
 
     def begin(self, wishes: Sequence[Sequence[int]], owners: Sequence[int], best: int) -> Best:
-        """Padded on the left, so that all rows end at the same place."""
-        width = max(map(len, wishes))
-        self.owners = list(owners)
-        self.seen = np.array([[i >= width - len(w) for i in range(width)] for w in wishes])
-        lengths = (self.mask == 0).sum(1)[self.owners]
-        self.next = lengths + np.array([len(w) for w in wishes])
+        """Padded on the left, so that all rows end at the same place; the first tokens of long rows are read alone."""
+        lengths = np.array([len(w) for w in wishes])
+        width = int(lengths.max())
+        self.seen = np.arange(width) >= width - lengths[:, None]
+        self.next = (self.mask == 0).sum(1)[list(owners)] + lengths
         places = np.maximum(self.next[:, None] + np.arange(-width, 0), 0)
-        ids = np.array([[0] * (width - len(w)) + list(w) for w in wishes], dtype=np.int64)
-        return self.forward(ids, places, self.seen[:, None, :] & np.tri(width, dtype=bool), [0] * len(wishes), best)
+        ids = np.zeros((len(wishes), width), dtype=np.int64)
+        ids[self.seen] = [token for wish in wishes for token in wish]
+        visible = self.seen[:, None, :] & np.tri(width, dtype=bool)
+        parents, cut = np.zeros(len(wishes), dtype=np.int64), _first_part(lengths)
+        if cut:
+            long = np.flatnonzero(lengths > width - cut)
+            self.owners = [owner for owner, length in zip(owners, lengths, strict=True) if length > width - cut]
+            self.forward(ids[long, :cut], places[long, :cut], visible[long, :cut, :cut], [0] * len(long), 1)
+            parents[long] = np.arange(len(long))  # short rows go on from any row: they do not see this part
+        self.owners = list(owners)
+        return self.forward(ids[:, cut:], places[:, cut:], visible[:, cut:], parents, best)
 
     def step(self, parents: Sequence[int], tokens: Sequence[int], best: int) -> Best:
         rows = list(parents)
@@ -95,9 +111,9 @@ class WriterRows:
         ids = np.asarray(tokens, dtype=np.int64)[:, None]
         return self.forward(ids, places, self.seen[:, None, :], rows, best)
 
-    def forward(self, ids: Ints, places: Ints, seen: Array, parents: Sequence[int], best: int) -> Best:
+    def forward(self, ids: Ints, places: Ints, seen: Array, parents: Sequence[int] | Ints, best: int) -> Best:
         """One pass: the likeliest next tokens of each row; the rows' keys and values grow."""
-        network, owners = self.network, self.owners or [0] * len(ids)
+        network = self.network
         queries = network.share * ids.shape[1]
         mask = np.tile(np.where(seen, np.float32(0), FAR)[:, None], (1, 1, network.share, 1))
         inputs: dict[str, Array] = {
@@ -108,14 +124,22 @@ class WriterRows:
             "parents": np.asarray(parents, dtype=np.int64),
             "cut": np.array([self.mask.shape[1], mask.shape[-1]]),
             "best": np.array([best]),
-            **_by_text(owners, len(self.mask), network.groups, queries),
+            **_by_text(self.owners, len(self.mask), network.groups, queries),
         }
-        given = {name: _held(values) for name, values in inputs.items()} | self.texts
+        given = {name: held(values) for name, values in inputs.items()} | self.texts
         given |= {f"{name}.before": values for name, values in self.own.items()}
         names = network.memory_names
         logs, tokens, *memory = network.session().run_held(given, ["logprobs", "tokens", *names])
         self.own = dict(zip(names, memory, strict=True))
         return logs.numpy(), tokens.numpy()
+
+
+def _first_part(lengths: Ints) -> int:
+    """How many first tokens of left-padded rows to read apart, by the long rows alone, so that least is read."""
+    width, count = int(lengths.max()), len(lengths)
+    costs = [(width - cut) * count + cut * int((lengths > width - cut).sum()) + PASS for cut in range(1, width)]
+    best = int(np.argmin(costs)) if costs else 0
+    return best + 1 if costs and costs[best] < width * count else 0
 
 
 def _by_text(owners: Sequence[int], texts: int, groups: int, queries: int) -> dict[str, Array]:
@@ -135,13 +159,6 @@ def _by_text(owners: Sequence[int], texts: int, groups: int, queries: int) -> di
         "flat": (texts * most, groups, queries, -1),
     }
     return {"slots": np.array(slots), "places": places} | {name: np.array(size) for name, size in sizes.items()}
-
-
-def _held(values: Array) -> OrtValue:
-    """An array as ONNX Runtime's own value."""
-    import onnxruntime
-
-    return onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(values))
 
 
 class Merged(Mapping[str, Array]):

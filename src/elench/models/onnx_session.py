@@ -55,6 +55,8 @@ class OnnxSession:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads()
         options.log_severity_level = 3
+        # in the order of the graph: else all weights that are brought to float32 would be so at once
+        options.execution_order = onnxruntime.ExecutionOrder.PRIORITY_BASED
         # a worker waiting for its next batch must not burn a core
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         arrays = {name: np.ascontiguousarray(values) for name, values in weights.items()}
@@ -70,6 +72,13 @@ class OnnxSession:
         """As `run`, on values that ONNX Runtime holds: what goes from one run to the next is not copied."""
         found: list[OrtValue] = self.inner.run_with_ort_values(outputs, dict(inputs))
         return found
+
+
+def held(values: Array) -> OrtValue:
+    """An array as ONNX Runtime's own value, not copied where it lies in one piece."""
+    import onnxruntime
+
+    return onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(values))
 
 
 def _bytes(graph: str | bytes) -> bytes:

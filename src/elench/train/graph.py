@@ -10,8 +10,8 @@ import numpy.typing as npt
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 OPSET, IR, MICROSOFT = 21, 10, "com.microsoft"
-FLOAT, INT64, INT32, UINT8, INT8 = (
-    TensorProto.FLOAT, TensorProto.INT64, TensorProto.INT32, TensorProto.UINT8, TensorProto.INT8,
+FLOAT, FLOAT16, INT64, INT32, UINT8, INT8 = (
+    TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.INT64, TensorProto.INT32, TensorProto.UINT8, TensorProto.INT8,
 )  # fmt: skip
 
 

@@ -3,8 +3,8 @@
     elench train graphs            # into packages/elench-models/elench_models/graphs
 
 A graph is a few dozen kB; its initialisers are declared with shape and type and no data. The same command writes the
-same bytes. Two kinds: BERT-like encoders (MiniLM, MPNet) and Llama-like language models (SmolLM2). Most exist in
-float32 and in int8, where the matrix products multiply 8-bit integers: weights have one scale per column, inputs one
+same bytes. Two kinds: BERT-like encoders (MiniLM, MPNet) and Llama-like language models (SmolLM2). The former exist
+in float32 and in int8, where the matrix products multiply 8-bit integers: weights have one scale per column, inputs one
 per row, so that no answer depends on what else is in its batch.
 """
 
@@ -31,9 +31,9 @@ def graphs() -> dict[str, ModelProto]:
         for name, shape in (("minilm", BertShape()), ("mpnet", MPNET)):
             made |= {f"{name}-{n}{end}": bert(replace(shape, layers=n), int8) for n in range(1, shape.layers + 1)}
             made[f"{name}-relate{end}"] = bert(shape, int8, relate=True)
-        made[f"smollm{end}"] = llama(LlamaShape(), int8)
     made["minilm-masked"] = masked_head(BertShape())
-    made["smollm-head"] = llama_head(LlamaShape())
+    for half, end in ((True, ""), (False, "-float32")):  # as the checkpoint stores its weights
+        made |= {f"smollm{end}": llama(LlamaShape(), half), f"smollm-head{end}": llama_head(LlamaShape(), half)}
     made["smollm-write"] = llama_writer(LlamaShape())
     return made
 

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from elench.train.graph import FLOAT, INT64, MICROSOFT, Graph
+from elench.train.graph import FLOAT, FLOAT16, INT64, MICROSOFT, Graph
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
 POSITIONS = 2304
 """Positions of a language model: the window of elench.models.causal, and room for what is written after it."""
+PARTS = 4
+"""Parts of the vocabulary that the head multiplies one after the other, so that little memory is needed."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,24 @@ class LlamaShape:
         return self.heads // self.groups
 
 
-def llama(shape: LlamaShape, int8: bool = False) -> ModelProto:
+class Mapped(Graph):
+    """A graph whose matrices are inputs, outputs × inputs as a checkpoint stores them: a file mapped into memory is
+    multiplied as it is, matrix by matrix brought to float32, and never held a second time."""
+
+    def __init__(self, half: bool) -> None:
+        super().__init__()
+        self.half = half
+
+    def linear(self, x: str, name: str, rows: int, columns: int) -> str:
+        matrix = self.input(name, FLOAT16 if self.half else FLOAT, [columns, rows])
+        if self.half:
+            matrix = self.node("Cast", [matrix], f"{name}.float32", to=FLOAT)
+        return str(self.node("FusedMatMul", [x, matrix], f"{name}.out", MICROSOFT, transB=1))
+
+
+def llama(shape: LlamaShape, half: bool = True) -> ModelProto:
     """Normed last states from embeddings, positions and an additive mask (rows or 1 × 1 × 1 × tokens × tokens)."""
-    g = Graph(int8)
+    g = Mapped(half)
     g.input("embeddings", FLOAT, ["batch", "tokens", shape.width])
     g.input("positions", INT64, ["batch", "tokens"])
     g.input("mask", FLOAT, ["some", 1, 1, "tokens", "tokens"])
@@ -77,8 +94,13 @@ def _start(g: Graph, shape: LlamaShape) -> str:
 
 def _projected(g: Graph, h: str, name: str, shape: LlamaShape) -> tuple[str, str, str]:
     """Queries (turned by their position and scaled), keys (turned) and values: batch × tokens × width."""
-    mixed = g.linear(h, f"{name}.qkv", shape.width, shape.width + 2 * shape.groups * shape.size)
-    q, k, v = g.node("Split", [mixed, "sizes"], [f"{name}.{part}" for part in "qkv"], axis=-1)
+    kept = shape.groups * shape.size
+    if isinstance(g, Mapped):
+        sizes = {"q": shape.width, "k": kept, "v": kept}
+        q, k, v = (g.linear(h, f"{name}.{part}_proj", shape.width, size) for part, size in sizes.items())
+    else:
+        mixed = g.linear(h, f"{name}.qkv", shape.width, shape.width + 2 * kept)
+        q, k, v = g.node("Split", [mixed, "sizes"], [f"{name}.{part}" for part in "qkv"], axis=-1)
     turn = ["positions", "cosines", "sines"]
     q = g.node("RotaryEmbedding", [q, *turn], f"{name}.q.turned", MICROSOFT, num_heads=shape.heads)
     k = g.node("RotaryEmbedding", [k, *turn], f"{name}.k.turned", MICROSOFT, num_heads=shape.groups)
@@ -92,8 +114,11 @@ def _after_attention(g: Graph, x: str, seen: str, n: int, shape: LlamaShape) -> 
     seen = g.node("Reshape", [seen, g.shape(0, 0, shape.width)], f"{name}.seen")
     out = g.linear(seen, f"{name}.o_proj", shape.width, shape.width)
     h, x = _residual(g, x, out, f"{name}.post_attention_layernorm.weight", shape)
-    wide = g.linear(h, f"{name}.gate_up", shape.width, 2 * shape.inner)
-    gate, up = g.node("Split", [wide], [f"{name}.gate", f"{name}.up"], axis=-1, num_outputs=2)
+    if isinstance(g, Mapped):
+        gate, up = (g.linear(h, f"{name}.{part}_proj", shape.width, shape.inner) for part in ("gate", "up"))
+    else:
+        wide = g.linear(h, f"{name}.gate_up", shape.width, 2 * shape.inner)
+        gate, up = g.node("Split", [wide], [f"{name}.gate", f"{name}.up"], axis=-1, num_outputs=2)
     gate = g.node("QuickGelu", [gate], f"{name}.silu", MICROSOFT, alpha=1.0)
     out = g.linear(g.node("Mul", [gate, up], f"{name}.wide"), f"{name}.down_proj", shape.inner, shape.width)
     last = n == shape.layers - 1
@@ -108,13 +133,25 @@ def _residual(g: Graph, x: str, out: str, norm: str, shape: LlamaShape) -> tuple
     return names[0], names[3]
 
 
-def llama_head(shape: LlamaShape) -> ModelProto:
-    """Log-probabilities of given tokens from normed states (output matrix tied to the embeddings)."""
-    g = Graph()
-    g.input("states", FLOAT, ["places", shape.width])
-    g.input("tokens", INT64, ["places", 1])
-    logs = g.node("LogSoftmax", [g.linear("states", "words", shape.width, shape.words)], "logs", axis=-1)
-    g.node("GatherElements", [logs, "tokens"], "logprobs", axis=1)
+def llama_head(shape: LlamaShape, half: bool = True) -> ModelProto:
+    """Log-probabilities of tokens, given by their rows of the output matrix, from normed states.
+
+    log p = state · row − log Σ exp(state · every row); the sum is made of those of the parts of the vocabulary, each
+    the difference of a logit and its log-softmax.
+    """
+    g = Mapped(half)
+    for name in ("states", "targets"):
+        g.input(name, FLOAT, ["places", shape.width])
+    last, first = g.constant("last", np.array([-1], np.int64)), g.constant("first", np.array([0], np.int64))
+    sums = []
+    for n in range(PARTS):
+        logits = g.linear("states", f"words.{n}", shape.width, shape.words // PARTS)
+        logs = g.node("LogSoftmax", [logits], f"logs.{n}", axis=-1)
+        one, log = (g.node("Gather", [x, first], f"{x}.first", axis=1) for x in (logits, logs))
+        sums.append(g.node("Sub", [one, log], f"sum.{n}"))
+    total = g.node("ReduceLogSumExp", [g.node("Concat", sums, "sums", axis=1), last], "total", keepdims=1)
+    dots = g.node("ReduceSum", [g.node("Mul", ["states", "targets"], "products"), last], "dots", keepdims=1)
+    g.node("Sub", [dots, total], "logprobs")
     g.output("logprobs", FLOAT, ["places", 1])
     return g.model()
 
