@@ -148,6 +148,7 @@ def test_without_the_filter_the_ranking_is_blurred(make_study: MakeStudy) -> Non
     spread = [max(s.overall for s in r.scores) - min(s.overall for s in r.scores) for r in (kept, everybody)]
     assert spread[0] > 1.3 * spread[1]
     assert sum(s.n for s in everybody.scores) == 24 * 14  # the flat rater has no z
+    assert any("never changed a rating" in note and note.endswith(": flat") for note in everybody.notes)
 
 
 def test_two_runs(make_study: MakeStudy) -> None:

@@ -289,7 +289,7 @@ def _constant_raters(kept: Sequence[Sitting], found: Sequence[Judged], standardi
     gone = sorted({s.rater for s in kept} - {j.rater for j in found})
     if not gone or not standardised:
         return []
-    return [f"{len(gone)} raters never changed a rating, so they have no z-scores and were left out: {', '.join(gone)}"]
+    return [f"left out, because who never changed a rating has no z-scores: {', '.join(gone)}"]
 
 
 def _alike(study: Study, found: Sequence[Judged], criteria: int) -> float:
