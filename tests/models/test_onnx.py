@@ -13,13 +13,16 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnx")
 
+import elench  # noqa: E402
 from elench.errors import MissingModel  # noqa: E402
+from elench.metrics import all_metrics  # noqa: E402
 from elench.models import causal, encoder, torch_networks  # noqa: E402
 from elench.models.base import Identity, ModelChoice, ModelSet, load, resolve  # noqa: E402
 from elench.models.bert import Bert, buckets, weights_of  # noqa: E402
 from elench.models.llama import Llama, rope_theta  # noqa: E402
 from elench.models.onnx_session import GRAPHS, tensors  # noqa: E402
 from elench.models.tokens import Tokens, padded  # noqa: E402
+from elench.records.record import read_records  # noqa: E402
 from elench.requests import Classify, ClassifyQuestion, Continue, Embed, Read, Recover, Relate, Weigh  # noqa: E402
 from elench.train.bert_graphs import BertShape, bert, masked_head  # noqa: E402
 from elench.train.graphs import graphs  # noqa: E402
@@ -211,6 +214,25 @@ def test_every_role_gives_torchs_numbers(role: str, family: str) -> None:
     ours, theirs = load(identity), in_torch(identity)
     for request, a, b in zip(ASKED[role], ours.answer(ASKED[role]), theirs.answer(ASKED[role]), strict=True):
         assert numbers(a) == pytest.approx(numbers(b), abs=1e-4), request
+
+
+@pytest.mark.embedded
+def test_every_metric_gives_torchs_scores_on_the_sample() -> None:
+    """One record of each kind; QuestEval's family with the cloze asker, which needs no model."""
+    specs = [name for name, made in all_metrics().items() if set(made().roles) & set(ASKED)]
+    every = list(read_records(Path(__file__).parents[2] / "sample" / "records.jsonl"))
+    records = [next(r for r in every if r.judge == judge) for judge in ("question", "answer", "summary")]
+    records.append(replace(records[1], id="with a context", context=CONTEXT))
+    try:
+        identities = {role: resolve(ModelChoice(role)) for role in ASKED}
+    except MissingModel as missing:
+        pytest.skip(str(missing))
+    asker = {"asker": "cloze"}
+    theirs = ModelSet(asker, loaded={role: in_torch(identity) for role, identity in identities.items()})
+    ours, wanted = (elench.score(records, specs, models=m, cache=False) for m in (ModelSet(asker), theirs))
+    for spec in specs:
+        scored = [v for v in wanted.values(spec) if v is not None]
+        assert scored and [v for v in ours.values(spec) if v is not None] == pytest.approx(scored, abs=1e-3), spec
 
 
 @pytest.mark.embedded
