@@ -29,8 +29,8 @@ CANDIDATES = {
     ),
     "summary": (
         "length", "source-overlap[n=1]", "source-overlap", "source-overlap[n=5]", "lead-overlap",
-        *(f"signal[of={kind}]" for kind in (*SIGNALS, "phrases", "copied")), "support[words=off]",
-        "likelihood",
+        *(f"signal[of={kind}]" for kind in (*SIGNALS, "phrases", "copied")), "support",
+        "support[words=off]", "likelihood",
     ),
 }  # fmt: skip
 """What is judged → the metrics tried where `-m` names none, few and mostly cheap. A metric that needs what the

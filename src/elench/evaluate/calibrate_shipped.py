@@ -89,6 +89,7 @@ SHIPPED = {
         {"summeval": 800, "xsumfaith": 400, "polytope": 200, "summedits": 300},
         {
             "consistency": (
+                "support",
                 "support[words=off]",
                 "source-overlap[n=1]",
                 "source-overlap",
