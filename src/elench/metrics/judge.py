@@ -48,8 +48,8 @@ class Judge(Metric):
     citation: ClassVar[str] = "Liu et al. 2023, G-Eval: NLG Evaluation using GPT-4 with Better Human Alignment, EMNLP"
     limits: ClassVar[str] = (
         "As good as the model behind it. The embedded one (135M parameters) is weak and hardly agrees with people: use "
-        "--models large-lm or --model judge=URL, and certify it on rated records (elench certify). Favours its own style "
-        "and length."
+        "--models large-lm or --model judge=URL, and certify it on rated records (elench certify). Favours its own "
+        "style and length."
     )
     example: ClassVar[Mapping[str, Any]] = {**QUESTION, "references": ["Who built the lighthouse on Gull Rock?"]}
     dimension: str = param("overall", "which rubric: a dimension such as fluency, correctness or coherence")
