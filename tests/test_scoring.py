@@ -68,7 +68,7 @@ def test_the_result_prints_indexes_and_becomes_a_table():
     ("source", "said"),
     [
         ([], "no records"),
-        ([{"id": "1", "references": 3}], "record 0: field 'references'"),
+        ([{"id": "1", "references": {"a": 3}}], "record 0: field 'references'"),
         ([3], "record 0"),
         (3, "cannot read records"),
         ({"answer": ["a", "b"], "references": [["a"]]}, "different lengths: answer 2, references 1"),

@@ -27,7 +27,7 @@ def test_scores_and_evidence(client):
     ("body", "code"),
     [
         ({"records": [ROW], "metrics": ["blue"]}, 400),
-        ({"records": [{"id": "1", "references": 3}], "metrics": ["f1"]}, 400),
+        ({"records": [{"id": "1", "references": {"a": 3}}], "metrics": ["f1"]}, 400),
         ({"records": [], "metrics": ["f1"]}, 422),
         ({"records": [ROW]}, 422),
         ({"records": [ROW], "metrics": ["f1"], "more": 1}, 422),
