@@ -73,6 +73,7 @@ def test_unknown_fields_pass_through(extra, name):
         ({"id": "1", "ratings": {"fluency": 3}}, "ratings.fluency", "list"),
         ({"id": "1", "ratings": {"fluency": [3, "x"]}}, "ratings.fluency[1]", "number"),
         (b'{"id": "1", "human": {"x": Infinity}}', "Infinity", "JSON"),
+        (b'{"id": "1", "question": 1e999}', "question", "must be a string, not inf"),
         (b'{"id": "1", "question": "\xff"}', "UTF-8", "byte"),
         (b'{"id": "1", "question": "\\ud83d"}', "question", "surrogate"),
         (b'{"id": "1", ', "JSON", "column"),

@@ -25,6 +25,8 @@ def check_fields(given: Mapping[str, object]) -> dict[str, Any]:
 
 def _kind(value: object) -> str:
     names = {dict: "an object", list: "a list", tuple: "a list", str: "a string", bool: "true/false"}
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     return "null" if value is None else names.get(type(value), "a number")
 
 
