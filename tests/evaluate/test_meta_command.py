@@ -223,3 +223,15 @@ def test_a_metric_that_people_contradict_may_have_the_other_direction(tmp_path: 
     turned = found(file, "--lower-is-better", "errors")
     assert not any("in reverse" in said for said in turned["notes"])
     assert turned["rows"][0]["metric"] == "errors" and turned["rows"][0]["values"]["pearson"] == pytest.approx(1.0)
+
+
+def test_a_metric_that_people_contradict_in_one_part_only_keeps_its_direction(tmp_path: Path) -> None:
+    rows = rated(120)
+    for k, row in enumerate(rows):
+        row |= {
+            "half": "first" if k < 60 else "second",
+            "peers": {"m": row["human"]["correct"] * (1 if k < 60 else -1)},
+        }
+    file = write(tmp_path / "r.jsonl", rows)
+    notes = found(file, "--by", "half")["notes"]
+    assert not any("in reverse" in said for said in notes)

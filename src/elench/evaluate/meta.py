@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -224,16 +225,15 @@ def _listed(names: Sequence[str], most: int = 3) -> str:
 
 def _against(rows: Sequence[MetricAgreement], main: str) -> list[str]:
     """Metrics that people contradict throughout: their direction may be the other one."""
-    value = {(row.metric, row.dimension): row for row in rows if row.kind != "sanity" and row.reason is None}
+    known = [row for row in rows if row.kind != "sanity" and row.reason is None]
     turned = [
         metric
-        for metric in dict.fromkeys(metric for metric, _ in value)
-        if scale_of(main) == "fisher"
-        and all((row.high[main] or 0.0) < 0 for (name, _), row in value.items() if name == metric)
+        for metric in dict.fromkeys(row.metric for row in known)
+        if scale_of(main) == "fisher" and all((row.high[main] or 0.0) < 0 for row in known if row.metric == metric)
     ]
     if not turned:
         return []
-    options = " ".join(f"--lower-is-better {name}" for name in turned)
+    options = " ".join(f"--lower-is-better {shlex.quote(name)}" for name in turned)
     return [f"Agrees with people in reverse: {_listed(turned)}. If lower is better, add {options}."]
 
 
