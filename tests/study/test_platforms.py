@@ -151,3 +151,12 @@ def test_a_study_in_postgresql_is_not_read_from_an_empty_file(tmp_path: Path, cl
     without = CliRunner().invoke(command, ["status", str(folder)])
     assert isinstance(without.exception, UsageError) and "give --db postgresql://" in str(without.exception)
     assert cluster not in "".join(path.read_text() for path in folder.iterdir() if path.is_file())
+
+
+def test_a_database_that_was_not_reached_leaves_the_study_in_sqlite(tmp_path: Path) -> None:
+    pytest.importorskip("psycopg")
+    _, _, folder = new(tmp_path, "study")
+    assert (
+        CliRunner().invoke(command, ["status", str(folder), "--db", "postgresql://nobody@127.0.0.1:1/none"]).exit_code
+    )
+    assert CliRunner().invoke(command, ["status", str(folder)]).exit_code == 0

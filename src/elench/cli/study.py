@@ -30,11 +30,13 @@ def command() -> None:
 def _open(folder: Path, db: str | None) -> Store:
     try:
         from elench.study.collect.store import Store
-        from elench.study.folder import load_study, note_database
+        from elench.study.folder import load_study, note_database, require_database
 
         study = load_study(folder)
+        require_database(folder, db)
+        store = Store(study, db)
         note_database(folder, db)
-        return Store(study, db)
+        return store
     except ModuleNotFoundError as error:
         extra = "postgres" if "psycopg" in str(error) else "study"
         raise MissingExtra("elench study", extra) from None
@@ -353,7 +355,8 @@ def simulate(
 def export(
     folder: Path, output: Path, as_records: bool, as_raters: bool, raw: bool, unfiltered: bool, db: str | None
 ) -> None:
-    """Take the ratings out: one row per rating with a data dictionary, or records ready for meta and calibrate."""
+    """Take the ratings out: one row per rating or per rater, with a data dictionary, or records for meta and
+    calibrate."""
     if as_records and as_raters:
         raise UsageError("--records and --raters write different files: choose one")
     store = _open(folder, db)
@@ -369,9 +372,8 @@ def export(
         return
     if output.suffix not in (".jsonl", ".csv"):
         raise UsageError(f"{output}: write .jsonl or .csv")
-    rows, columns = list(write.rating_rows(store)), write.COLUMNS
-    if as_raters:
-        rows, columns = list(write.rater_rows(store)), write.rater_columns(store.study)
+    rows = list(write.rater_rows(store) if as_raters else write.rating_rows(store))
+    columns = write.rater_columns(store.study) if as_raters else write.COLUMNS
     text = write.as_jsonl(rows) if output.suffix == ".jsonl" else write.as_csv(rows, columns)
     output.write_text(text, "utf-8")
     words = output.with_suffix(".dictionary.json")

@@ -24,6 +24,8 @@ QUALIFICATION = "qualification"
 TRAINING = "training"
 KNOWN = (TRAINING, QUALIFICATION)
 """Tasks of known items that come before the real ones; nothing in them is measured."""
+IN_POSTGRESQL = "postgresql"
+"""An empty file in the folder of a study whose ratings are in PostgreSQL."""
 UNLIMITED = 1_000_000_000
 
 
@@ -138,13 +140,16 @@ class Study:
         return f"sqlite:///{(self.folder / 'study.db').resolve()}"
 
 
-def note_database(folder: Path, url: str | None) -> None:
-    """Remember that a study's ratings are in PostgreSQL (not where: the URL may hold a password), and ask for it."""
-    note = folder / "postgresql"
-    if url is not None and url.startswith("postgres"):
-        private(note)
-    elif url is None and note.exists():
+def require_database(folder: Path, url: str | None) -> None:
+    """Ask for the URL where a study's ratings are in PostgreSQL."""
+    if url is None and (folder / IN_POSTGRESQL).exists():
         raise UsageError(f"{folder}: the ratings of this study are in PostgreSQL: give --db postgresql://…")
+
+
+def note_database(folder: Path, url: str | None) -> None:
+    """Remember that a study's ratings are in PostgreSQL; not where: the URL may hold a password."""
+    if url is not None and url.startswith("postgres"):
+        private(folder / IN_POSTGRESQL)
 
 
 def private(path: Path) -> Path:
