@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 COLUMNS: dict[str, str] = {
     "rater": "pseudonym of the rater: a keyed hash that leads nowhere without the study's key",
     "source": "where the rater came from: link, invitation, mturk, prolific, simulated",
-    "standing": "decision about the rater: stopped (by the filter), excluded, readmitted, withdrawn; empty: none",
+    "standing": "decision about the rater: stopped (by the filter), excluded, readmitted; empty: none",
     "passed": "whether the rater's work is kept in the analysis",
     "p": "the filter's p-value for the rater: small when the ratings show reading; empty where raters are not filtered",
     "flags": "signs that the rater may not have read, separated by ' | '; they exclude nobody",
@@ -152,6 +152,7 @@ def rater_rows(store: Store) -> Iterator[dict[str, object]]:
             continue
         done = own.get(rater.id, [])
         verdict = judge_rater(study, rater.id, done) if done else None
+        minutes = [s.minutes for s in done if s.minutes is not None]
         yield {
             "rater": rater.id,
             "source": rater.source,
@@ -159,7 +160,7 @@ def rater_rows(store: Store) -> Iterator[dict[str, object]]:
             **_verdict(study, verdict, done),
             "submitted": len(done),
             "counted": sum(s.slot is not None for s in done),
-            "minutes": round(mean(s.minutes or 0.0 for s in done), 2) if done else None,
+            "minutes": round(mean(minutes), 2) if minutes else None,
             "qualification": rater.qualification,
             "check_attempts": attempts[rater.id],
             **{name: answers.get((rater.id, name), "") for name in rater_columns(study) if name not in RATER_COLUMNS},

@@ -220,7 +220,9 @@ def _ranking(
     low, high = intervals(table)
     order = sorted(range(len(rated)), key=lambda k: -values[k, -1])
     pairs, letters = compare_systems(table, order)
-    notes = [] if study.protocol.one_scale else ["the criteria have different scales: scores are in percent of each"]
+    notes = (
+        [] if study.protocol.one_scale else ["the criteria have different scales: ratings are taken in percent of each"]
+    )
     notes += [f"{name} has no kept rating yet" for name in study.systems if name not in rated]
     if len(table.units) < 6:
         notes.append(f"only {len(table.units)} passages: differences can hardly become significant")
@@ -289,7 +291,7 @@ def _constant_raters(kept: Sequence[Sitting], found: Sequence[Judged], standardi
     gone = sorted({s.rater for s in kept} - {j.rater for j in found})
     if not gone or not standardised:
         return []
-    return [f"left out, because who never changed a rating has no z-scores: {', '.join(gone)}"]
+    return [f"left out, because raters who never changed a rating have no z-scores: {', '.join(gone)}"]
 
 
 def _alike(study: Study, found: Sequence[Judged], criteria: int) -> float:
