@@ -196,7 +196,8 @@ def padded(model: Any, question: str, answer: str, window: int) -> None:
 
 
 def unlike(data: Path, pairs: int) -> None:
-    from elench.metrics.kpqa import BertscoreKpqa, _unit
+    from elench.metrics.formulas import unit
+    from elench.metrics.kpqa import BertscoreKpqa
     from elench.models.base import ModelSet
     from elench.requests import Embed
     from elench.text.roots import is_stop_word, words_of
@@ -213,7 +214,7 @@ def unlike(data: Path, pairs: int) -> None:
             continue
         said, other = (statement(e.question, e.answers[0], rng)[0] for e in (ours, theirs))
         found = encoder.answer([Embed(said, metric.layer), Embed(other, metric.layer)])
-        likeness = _unit(metric.vectors(found[0], said)) @ _unit(metric.vectors(found[1], other)).T
+        likeness = unit(metric.vectors(found[0], said)) @ unit(metric.vectors(found[1], other)).T
         content = [not is_stop_word(word) for word, _ in words_of(said)]
         best += likeness.max(1)[content].tolist()
         pairs -= 1

@@ -32,7 +32,7 @@ from elench.requests import Read
 from elench.train.examples import Example, read_paragraphs, read_squad
 from elench.train.loop import BASES, Schedule, Trainer, fit
 from elench.train.reader import FILES, EpochSampler, Piece, collate, new_reader, span_loss, tokenised
-from elench.train.reader_scores import best_score, read_all, some
+from elench.train.reader_scores import best_score, some
 
 Scores = np.ndarray[Any, np.dtype[np.float64]]
 DRAWS, BATCH = 2000, 16
@@ -77,7 +77,7 @@ def learned(examples: list[Example], steps: int, seed: int) -> SpanReader:
 
 
 def f1_of(reader: SpanReader, test: Sequence[Example]) -> Scores:
-    readings = read_all(reader, [Read(e.question, e.context) for e in test])
+    readings = reader.answer_all([Read(e.question, e.context) for e in test])
     return np.array([100 * best_score(r.best, e.answers)[1] for r, e in zip(readings, test, strict=True)])
 
 
