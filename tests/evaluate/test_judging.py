@@ -42,6 +42,10 @@ def test_judge_prints_a_record_and_a_file(tmp_path):
     mean = np.mean([json.loads(line)["human"]["good"] for line in rated.read_text().splitlines()])
     shown = [float(line.split()[2]) for line in many.splitlines() if line.split()[:1] == ["good"]]
     assert len(shown) == 2 and np.mean(shown) == pytest.approx(mean, abs=0.1)
+    gaps = [
+        {"id": str(k), "answer": text, "references": ["b"], "judge": "answer"} for k, text in enumerate(["b", "", ""])
+    ]
+    assert "2 of 3 records: empty answer" in run(write(tmp_path / "gaps.jsonl", gaps), "--profile", profile).stdout
     renamed = [
         {"text": r["answer"], "gold": r["references"], "question": "What?", "context": "c"} for r in rated_records()
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,7 @@ def command(
     result = elench.score(records, split_specs(f"profile:{name}"), models=models)
     grids = [_one(result)] if len(records) == 1 else [_systems(result, name)]
     notes = [f"profile {name}: predicted human ratings; agreement with people and its limits: docs/results/profiles.md"]
-    notes += sorted({reason for reasons in result.unscored.values() for reason in reasons.values()})[:3]
+    notes += _unscored(result, len(records))
     click.echo(render(grids, notes, "text", table_width(90)), nl=False)
     scored = any(value is not None for spec in result.specs for value in result.values(spec))
     raise click.exceptions.Exit(0 if scored else 1)
@@ -70,6 +71,12 @@ def _instead(kind: str, records: Sequence[Record]) -> str:
     """How to have the answers judged, where the questions are and both are there."""
     both = kind == "question" and any(record.answer is not None for record in records)
     return "; for the answer: --judge answer, with a reference" if both else ""
+
+
+def _unscored(result: Result, records: int) -> list[str]:
+    """The three most frequent reasons why records have no rating, each with their number."""
+    reasons = Counter(why for o in result.outcomes for why in dict.fromkeys(map(o.reason, result.specs)) if why)
+    return [f"{count} of {records} record{'s' * (records != 1)}: {why}" for why, count in reasons.most_common(3)]
 
 
 def _one(result: Result) -> Grid:
