@@ -24,7 +24,9 @@ FAR = np.float32(-1e9)
 SLICE = 512
 """Positions whose log-probabilities over a part of the vocabulary are held at once."""
 POSITIONS = 2304
+"""The window of elench.models.causal, and room for what is written after it."""
 VOCABULARY_PARTS = 4
+"""Parts of the vocabulary that the head multiplies one after the other, so that little memory is needed."""
 PARTS = (
     "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
     "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj",

@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from elench.models.llama import POSITIONS, VOCABULARY_PARTS
 from elench.train.graph import FLOAT, FLOAT16, INT64, MICROSOFT, Graph
 
 if TYPE_CHECKING:
     from onnx import ModelProto
-
-POSITIONS = 2304
-"""Positions of a language model: the window of elench.models.causal, and room for what is written after it."""
-PARTS = 4
-"""Parts of the vocabulary that the head multiplies one after the other, so that little memory is needed."""
 
 
 @dataclass(frozen=True)
@@ -144,8 +140,8 @@ def llama_head(shape: LlamaShape, half: bool = True) -> ModelProto:
         g.input(name, FLOAT, ["places", shape.width])
     last, first = g.constant("last", np.array([-1], np.int64)), g.constant("first", np.array([0], np.int64))
     sums = []
-    for n in range(PARTS):
-        logits = g.linear("states", f"words.{n}", shape.width, shape.words // PARTS)
+    for n in range(VOCABULARY_PARTS):
+        logits = g.linear("states", f"words.{n}", shape.width, shape.words // VOCABULARY_PARTS)
         logs = g.node("LogSoftmax", [logits], f"logs.{n}", axis=-1)
         one, log = (g.node("Gather", [x, first], f"{x}.first", axis=1) for x in (logits, logs))
         sums.append(g.node("Sub", [one, log], f"sum.{n}"))
