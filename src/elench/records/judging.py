@@ -112,34 +112,40 @@ def decide(records: Sequence[Record], metrics: Sequence[Need], name: str) -> str
     """
     open_records = [record for record in records if record.judge is None]
     present = {field for record in open_records for field in JUDGES if getattr(record, field) is not None}
-    pairs = any(record.question and record.answer for record in open_records)
-    voters = [r for r in open_records if r.answer or r.summary or not pairs]  # not those whose answer is missing
-    votes = Counter(filter(None, map(fits, voters)))
     referenced = any(record.references for record in open_records)
+    votes = _votes(open_records)
     if votes:
         best, count = votes.most_common(1)[0]
         compared = not metrics or any("references" in metric.reads for metric in metrics)
-        if count >= CLEAR * sum(votes.values()) and (best in present or compared):
+        if count >= CLEAR * votes.total() and (best in present or compared):
             return best
     if len(present) < 2:
         return next(iter(present), None)
-    if not metrics:
-        return None
     forced = _forced(metrics, present, with_references=referenced)
     if len(forced) == 1:
         return next(iter(forced))
-    flexible = [m for m in metrics if len(set(choices_of(m)) & present) > 1]
-    if not flexible:
-        return None
+    if any(len(set(choices_of(metric)) & present) > 1 for metric in metrics):
+        raise UsageError(_undecided(votes, present, referenced, name))
+    return None
+
+
+def _votes(records: Sequence[Record]) -> Counter[str]:
+    """How many records' references fit which text; among questions with answers, one without its answer has no vote."""
+    pairs = any(record.question and record.answer for record in records)
+    voters = [record for record in records if record.answer or record.summary or not pairs]
+    return Counter(filter(None, map(fits, voters)))
+
+
+def _undecided(votes: Counter[str], present: set[str], referenced: bool, name: str) -> str:
+    """Why it cannot be told what is judged, and what to add."""
     choices = [choice for choice in JUDGES if choice in present]
-    why = (
-        f"references fit {' and '.join(f'{v} {PLURAL[k] if v > 1 else k}' for k, v in votes.most_common())}" if votes
-        else "nothing shows what the references are of" if referenced
-        else "there are no references"
-    )  # fmt: skip
+    if votes:
+        why = f"references fit {' and '.join(f'{v} {PLURAL[k] if v > 1 else k}' for k, v in votes.most_common())}"
+    else:
+        why = "nothing shows what the references are of" if referenced else "there are no references"
     python = name == "records"  # not a file
     options = " or ".join(f'judge="{choice}"' if python else f"--judge {choice}" for choice in choices)
     each = "; a file of several kinds needs the field `judge` in each record" if len(votes) > 1 else ""
-    raise UsageError(
+    return (
         f"{name}: cannot tell whether {' or '.join(PLURAL[c] for c in choices)} are judged ({why}): add {options}{each}"
     )
