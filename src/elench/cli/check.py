@@ -40,7 +40,7 @@ def describe(found: Contents, source: Source) -> Iterator[str]:
     from elench.records.mapping import as_option
     from elench.text.languages import NAMES
 
-    yield f"{found.file}: {found.records:,} records"
+    yield f"{found.file}: {found.records:,} record{'s' * (found.records != 1)}"
     if found.recognised:
         yield f"  {found.recognised}"
     if found.rejected:
@@ -48,7 +48,8 @@ def describe(found: Contents, source: Source) -> Iterator[str]:
     if not found.records:
         yield f"  {source.missing(['answer'])}" if source.columns else "  no columns found"
         return
-    yield "  fields: " + ", ".join(_counted(name, n, found.records) for name, n in found.fields.items())
+    fields = ", ".join(_counted(name, n, found.records) for name, n in found.fields.items())
+    yield f"  fields: {fields or 'none'}"
     if found.other_fields:
         yield f"  also, passed through: {_some(found.other_fields)}"
     if guess := source.guess():

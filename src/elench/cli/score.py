@@ -80,15 +80,15 @@ def problems(meta: Mapping[str, Any], file: Path | Source, out: Path | None) -> 
         yield f"{file}:{first['line']}: {first['reason']}; no line is a valid record"
         return
     if meta["rejected"]:
-        where = f"see {out.with_name(out.stem + '.rejects.jsonl')}" if out else "give -o to keep them"
+        where = f"see {out.with_name(out.stem + '.rejects.jsonl')}" if out else "give -o FILE to keep a list"
         lines = "1 bad line was" if meta["rejected"] == 1 else f"{meta['rejected']:,} bad lines were"
         yield f"{file}:{first['line']}: {first['reason']}; {lines} set aside; {where}"
     nothing = not any(found["n"] for found in meta["metrics"].values())
     for spec, found in meta["metrics"].items():
         if reasons := sorted(found["reasons"].items(), key=lambda pair: -pair[1]):
             counted = [f"{reason} ({count:,})" if len(reasons) > 1 else reason for reason, count in reasons[:3]]
-            counted += [f"{len(reasons) - 3} more reasons"] if len(reasons) > 3 else []
-            count = f"{found['unscored']:,} of {meta['records']:,} records"
+            counted += [f"{len(reasons) - 3} more reason{'s' * (len(reasons) != 4)}"] if len(reasons) > 3 else []
+            count = f"{found['unscored']:,} of {meta['records']:,} record{'s' * (meta['records'] != 1)}"
             yield f"{file}: {spec}: {count} unscored: {'; '.join(counted)}"
     if nothing:
         yield f"{file}: nothing could be scored; elench metrics NAME says which fields a metric reads"
