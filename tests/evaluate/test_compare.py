@@ -219,3 +219,10 @@ def test_holm_over_metrics_counts_all_pairs():
     raw = [c.pairs[0].randomisation for c in both.columns]
     assert [c.pairs[0].corrected for c in one.columns] == raw
     assert sorted(c.pairs[0].corrected for c in both.columns)[0] == pytest.approx(min(1.0, 2 * min(raw)))
+
+
+def test_metrics_with_plans_of_their_own_keep_their_names_in_the_notes():
+    rows = [{"id": str(i), "system": s, "judge": "answer", "answer": a, "references": ["a fox"] if i else []}
+            for i in range(8) for s, a in (("x", "a fox" if i % 2 else "dog"), ("y", "fox"))]  # fmt: skip
+    notes = compare(rows, "f1,length", draws=100).all_notes()
+    assert notes[1].startswith("f1: resampling 7 items") and notes[2].startswith("length: resampling 8 items")

@@ -129,11 +129,11 @@ class Comparison:
 
     def all_notes(self) -> list[str]:
         """How to read the table, the resampling plan, and what is missing."""
-        plans = dict.fromkeys(column.plan for column in self.columns)
+        plans = dict.fromkeys(f"{column.plan[0].upper()}{column.plan[1:]}." for column in self.columns)
         if len(plans) > 1:
-            plans = dict.fromkeys(f"{column.metric}: {column.plan}" for column in self.columns)
+            plans = dict.fromkeys(f"{column.metric}: {column.plan}." for column in self.columns)
         own = dict.fromkeys(note for column in self.columns for note in column.notes)
-        return [self.explanation(), *(f"{plan[0].upper()}{plan[1:]}." for plan in plans), *self.notes, *own]
+        return [self.explanation(), *plans, *self.notes, *own]
 
     def to_object(self) -> dict[str, Any]:
         return {
