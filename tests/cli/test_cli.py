@@ -123,6 +123,15 @@ def test_compare_refuses_a_file_of_scores(tmp_path):
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and "holds scores, not records" in done.stderr
 
 
+def test_a_metric_is_not_blamed_for_records_of_another_kind(tmp_path):
+    asked = {"id": "q", "judge": "question", "question": "Who?", "references": ["Who was it?"]}
+    good = GOOD | {"question": "What is it?"}
+    source = write(tmp_path / "in.jsonl", good, asked, good | {"id": "e", "answer": " "})
+    done = elench("score", source, "-m", "novel-f1")
+    assert done.returncode == 0 and "1 of 3 records unscored: empty answer" in done.stderr, done.stderr
+    assert "this record judges" not in done.stderr
+
+
 def test_verify_recomputes_the_shipped_values():
     done = elench("verify")
     assert done.returncode == 0, done.stdout

@@ -54,7 +54,9 @@ def command(
     shown = _printer(metrics) if explain else None
     meta = score_file(Job(file, metrics, out, session, strict, resume, explain, shown))
     if meta["judges"]:
-        click.echo(f"elench: {file}: judging {' and '.join(PLURAL[kind] for kind in meta['judges'])}", err=True)
+        *others, last = [PLURAL[kind] for kind in meta["judges"]]
+        judged = f"{', '.join(others)} and {last}" if others else last
+        click.echo(f"elench: {file}: judging {judged}", err=True)
     if beside := file.beside():
         column = next(iter(beside.values()))
         click.echo(f"elench: {file}: '{column}' is not read; if a system wrote it: {as_option(beside)}", err=True)
@@ -74,7 +76,12 @@ def exit_code(meta: Mapping[str, Any], strict: bool) -> int:
 
 
 def problems(meta: Mapping[str, Any], file: Path | Source, out: Path | None) -> Iterator[str]:
-    """What the user must know on stderr: lines set aside, and why records are unscored."""
+    """What the user must know on stderr: lines set aside, and why records are unscored.
+
+    Where a metric scored records, those of another kind of text are only counted in the table.
+    """
+    from elench.metrics.base import OTHER_KIND
+
     first = meta["first_reject"]
     if not meta["records"]:
         yield f"{file}:{first['line']}: {first['reason']}; no line is a valid record"
@@ -83,14 +90,16 @@ def problems(meta: Mapping[str, Any], file: Path | Source, out: Path | None) -> 
         where = f"see {out.with_name(out.stem + '.rejects.jsonl')}" if out else "give -o FILE to keep a list"
         lines = "1 bad line was" if meta["rejected"] == 1 else f"{meta['rejected']:,} bad lines were"
         yield f"{file}:{first['line']}: {first['reason']}; {lines} set aside; {where}"
-    nothing = not any(found["n"] for found in meta["metrics"].values())
     for spec, found in meta["metrics"].items():
-        if reasons := sorted(found["reasons"].items(), key=lambda pair: -pair[1]):
-            counted = [f"{reason} ({count:,})" if len(reasons) > 1 else reason for reason, count in reasons[:3]]
-            counted += [f"{len(reasons) - 3} more reason{'s' * (len(reasons) != 4)}"] if len(reasons) > 3 else []
-            count = f"{found['unscored']:,} of {meta['records']:,} record{'s' * (meta['records'] != 1)}"
+        reasons = {why: n for why, n in found["reasons"].items() if not found["n"] or OTHER_KIND not in why}
+        if reasons:
+            ordered = sorted(reasons.items(), key=lambda pair: -pair[1])
+            counted = [f"{why} ({n:,})" if len(ordered) > 1 else why for why, n in ordered[:3]]
+            counted += [f"{len(ordered) - 3} more reason{'s' * (len(ordered) != 4)}"] if len(ordered) > 3 else []
+            others = sum(found["reasons"].values()) - sum(reasons.values())
+            count = f"{found['unscored'] - others:,} of {meta['records']:,} record{'s' * (meta['records'] != 1)}"
             yield f"{file}: {spec}: {count} unscored: {'; '.join(counted)}"
-    if nothing:
+    if not any(found["n"] for found in meta["metrics"].values()):
         yield f"{file}: nothing could be scored; elench metrics NAME says which fields a metric reads"
 
 

@@ -18,6 +18,9 @@ from elench.text.languages import NAMES, UNKNOWN
 Corpus = Counter[Hashable]
 """What a first pass over the file gathers: counts, so that the states of two halves merge by addition."""
 
+OTHER_KIND = "this record judges"
+"""In the reason of a record that judges another kind of text than the metric: expected in a file of several kinds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Score:
@@ -108,13 +111,13 @@ class Metric(ABC):
         """Which text of the record is judged: the `judge` parameter, the record's own field, or what it has."""
         wanted = getattr(self, "judge", "") or record.judge
         if record.judge and wanted != record.judge:  # the references are of what the record judges
-            raise Unscored(f"judge={wanted}, but this record judges {record.judge}")
+            raise Unscored(f"judge={wanted}, but {OTHER_KIND} {record.judge}")
         if not wanted:
             wanted = self._choice(record)
             if record.assumed and wanted != record.assumed and "references" in self.reads:
                 raise Unscored(f"{self.name} judges {wanted}, but the references are of the {record.assumed}")
         if wanted not in self.judges:
-            raise Unscored(f"{self.name} judges {' or '.join(self.judges)}, this record judges {wanted}")
+            raise Unscored(f"{self.name} judges {' or '.join(self.judges)}, {OTHER_KIND} {wanted}")
         self._check_language(record)
         return wanted
 
