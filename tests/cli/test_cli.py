@@ -113,6 +113,12 @@ def test_compare_takes_one_file_per_system(tmp_path):
     assert json.loads(done.stdout)["metrics"]["f1"]["systems"]["alpha"]["beats"] == ["beta"]
 
 
+def test_compare_says_which_columns_to_map(tmp_path):
+    rows = [{"id": "1", "pred": "a", "gold": "b", "system": name} for name in ("x", "y")]
+    done = elench("compare", write(tmp_path / "in.jsonl", *rows), "-m", "f1")
+    assert done.returncode == 2 and "try --map answer=pred,references=gold" in done.stderr, done.stderr
+
+
 def test_compare_refuses_a_file_of_scores(tmp_path):
     (tmp_path / "run.jsonl").write_text('{"id": "1", "system": "s", "scores": {"f1": 1.0}, "unscored": {}}\n')
     done = subprocess.run(

@@ -65,12 +65,12 @@ def command(
             raise UsageError(
                 f"{source}: holds scores, not records; compare the record file, or: elench report {source}"
             )
+    metrics = metrics_from(specs)
     records = [
         replace(record, system=source.stem) if record.system is None else record
         for source in files
-        for record in read_records(source)
+        for record in read_records(source.for_metrics(metrics))
     ]
-    metrics = metrics_from(specs)
     models = models_for(metrics, family, model, dtype, device, pull)
     table = compare(
         records, metrics, test=test, alpha=alpha, draws=draws, seed=seed, family=holm_over,
