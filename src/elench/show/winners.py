@@ -37,7 +37,7 @@ def sentences(found: Comparison) -> list[str]:
     total = len(found.columns)
     found_sentences = []
     for system in sorted(clear, key=lambda s: -len(clear[s])):
-        over = "the other system" if others == 1 else f"all {others} other systems"
+        over = {1: "the other system", 2: "both other systems"}.get(others, f"all {others} other systems")
         found_sentences.append(f"{system} is significantly better than {over} on {_list(clear[system])}.")
     if not clear:
         found_sentences.append("No system wins: on no metric is one significantly better than every other.")
@@ -56,7 +56,7 @@ def sentences(found: Comparison) -> list[str]:
 def _systems(names: Sequence[str], total: int) -> str:
     """Names of systems for a cell; a number where they are many."""
     if len(names) > 1 and len(names) == total - 1:
-        return f"all {len(names)} others"
+        return "both others" if len(names) == 2 else f"all {len(names)} others"
     return f"{len(names)} others" if len(names) > MOST else ", ".join(names) or "–"
 
 
