@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from elench.cli._input import open_input
-from elench.cli._options import model_options, models_from, table_width
+from elench.cli._options import metrics_from, model_options, models_for, table_width
 
 if TYPE_CHECKING:
     from elench.engine.result import Result
@@ -40,7 +40,6 @@ def command(
     line."""
     import elench
     from elench.errors import UsageError
-    from elench.metrics import split_specs
     from elench.records.record import Record, read_records
     from elench.show.tables import render
 
@@ -55,10 +54,10 @@ def command(
     kinds = sorted({record.judge or record.guess_judge() for record in records})
     if len(kinds) > 1:
         raise UsageError(f"{file}: records judge different things ({', '.join(kinds)}); give one file for each")
-    click.echo(f"elench: judging {PROFILES[kinds[0]]}{_instead(kinds[0], records)}", err=True)
+    click.echo(f"elench: judging {PROFILES[kinds[0]]}{'' if judge else _instead(kinds[0], records)}", err=True)
     name = profile or PROFILES[kinds[0]]
-    models = models_from(family, model, dtype, device, pull)
-    result = elench.score(records, split_specs(f"profile:{name}"), models=models)
+    metrics = metrics_from((f"profile:{name}",))
+    result = elench.score(records, metrics, models=models_for(metrics, family, model, dtype, device, pull))
     grids = [_one(result)] if len(records) == 1 else [_systems(result, name)]
     notes = [f"profile {name}: predicted human ratings; agreement with people and its limits: docs/results/profiles.md"]
     notes += _unscored(result, len(records))
