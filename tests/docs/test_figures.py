@@ -1,27 +1,43 @@
-"""README's agreement figures are those that `elench bench` measured on the whole files."""
+"""README's agreement figures and the leaderboard pages are what `elench bench` writes from docs/results/bench.json."""
 
-import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from elench.cli import cli
+from elench.metrics.profile import read_profile
 
 ROOT = Path(__file__).parents[2]
-MEASURED = json.loads((ROOT / "docs/results/bench.json").read_text(encoding="utf-8"))["entries"]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-ROWS = {
-    "rouge-l-kpqa[form=ours]": ("rouge-l-kpqa[form=ours], rouge-l, novel-f1", "kpqa_marco kpqa_semeval", "correctness"),
-    "qa-overlap": ("qa-overlap, RQUGE", "qgeval_squad", "answer_consistency"),
-    "roundtrip": ("roundtrip, ROUGE_L, METEOR", "lmqg", "correctness"),
-}
-"""README's row → metrics and peers in it, files, dimension."""
+RESULTS = ROOT / "docs/results"
 
 
-@pytest.mark.parametrize("row", ROWS)
-def test_the_figures_of_a_row_are_the_measured_ones(row):
-    (line,) = [line for line in README.splitlines() if line.startswith(f"| `{row}` |")]
-    metrics, files, dimension = ROWS[row]
-    for metric in metrics.split(", "):
-        for file in files.split():
-            same = [e for e in MEASURED if (e["metric"], e["file"], e["dimension"]) == (metric, file, dimension)]
-            whole = max(same, key=lambda entry: entry["records"])
-            assert f"{whole['r']:.3f}".lstrip("0") in line and f"n = {whole['n']:,}" in line
+@pytest.mark.embedded
+def test_readme_and_pages_are_those_that_the_command_writes(tmp_path):
+    readme = Path(shutil.copy(ROOT / "README.md", tmp_path))
+    arguments = ["-o", RESULTS / "bench.json", "--docs", tmp_path / "pages", "--fill", readme]
+    ran = CliRunner().invoke(cli, ["bench", *map(str, arguments)], catch_exceptions=False)
+    assert ran.exit_code == 0 and "cannot tell" not in ran.output, ran.output
+    assert readme.read_text(encoding="utf-8") == (ROOT / "README.md").read_text(encoding="utf-8")
+    written = sorted((tmp_path / "pages").iterdir())
+    assert len(written) == 6
+    for page in written:
+        assert page.read_text(encoding="utf-8") == (RESULTS / page.name).read_text(encoding="utf-8")
+
+
+def test_every_agreement_figure_of_the_table_is_marked():
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    rows = [line for line in lines if line.startswith("| `") and "| r = " in line and "questeval" not in line]
+    assert len(rows) == 3
+    for row in rows:
+        assert not re.search(r"(?<!-->)\.\d{3}", row), "a figure typed by hand"
+
+
+def test_the_weakest_predicted_rating_is_the_profiles_own():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (said,) = re.findall(r"\(r = (\.\d{3}) for consistency of questions, n = 1,500\)", text)
+    found = read_profile("questions").content["dimensions"]
+    assert said == f"{found['consistency']['full']['r']:.3f}".lstrip("0")
+    assert min(found, key=lambda name: found[name]["full"]["r"]) == "consistency"

@@ -76,7 +76,11 @@ def test_a_budget_leaves_a_list_of_what_was_not_run(made):
     folder, data, _ = made
     bench("--data", data, "-o", folder / "short.json", "-m", "f1,rouge-l", "--budget", "0.000001")
     content = json.loads((folder / "short.json").read_text())
-    assert content["not_run"] == ["answers f1", "answers rouge-l"] and content["budget_minutes"] > 0
+    assert content["not_run"] == ["answers f1", "answers rouge-l"]
+    output = bench("--data", data, "-o", folder / "short.json", "-m", "f1", "--docs", folder / "docs4")
+    assert json.loads((folder / "short.json").read_text())["not_run"] == ["answers rouge-l"]
+    page = (folder / "docs4/which-metric-for-answers.md").read_text()
+    assert "the time given ran out: answers rouge-l." in page and "answers: f1, 120 records" in output
 
 
 def test_figures_of_the_whole_file_and_of_a_sample_are_kept_apart(made):
@@ -86,7 +90,86 @@ def test_figures_of_the_whole_file_and_of_a_sample_are_kept_apart(made):
     kept = json.loads((folder / "two.json").read_text())["entries"]
     assert {(e["metric"], e["records"]) for e in kept} == {(m, n) for m in ("f1", "theirs") for n in (120, 40)}
     page = (folder / "docs3/which-metric-for-answers.md").read_text()
-    assert page.index("**answers, 120 records**") < page.index("**answers, 40 records**")
+    assert page.index("**answers, 120 records**") < page.index("**answers, 40 of 120 records**")
+
+
+def test_runs_over_different_files_are_joined_in_one_json(tmp_path):
+    for name, seed in (("first", 1), ("second", 2)):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name / f"{name}.jsonl", rated_records(60, 20, seed))
+    out = tmp_path / "bench.json"
+    bench("--data", tmp_path / "first", "-o", out, "-m", "f1,length")
+    content = json.loads(out.read_text())
+    fresh = [e for e in content["entries"] if e["metric"] == "length"]
+    for entry in content["entries"]:
+        if entry["metric"] == "f1":
+            entry |= {"signature": "f1 | elench 0.0.1", "r": 0.99}
+    out.write_text(json.dumps(content))
+
+    bench("--data", tmp_path / "second", "-o", out, "-m", "f1")
+    joined = json.loads(out.read_text())["entries"]
+    assert [e for e in joined if e["file"] == "first"] == content["entries"]  # of the other file: as it was
+
+    output = bench("--data", tmp_path / "first", "-o", out, "-m", "f1,length")
+    found = json.loads(out.read_text())["entries"]
+    assert "first: f1" in output and "first: length" not in output
+    assert [e for e in found if e["metric"] == "length"] == fresh  # not measured again
+    assert [e for e in found if e["file"] == "second"] == [e for e in joined if e["file"] == "second"]
+    again = [e for e in found if (e["file"], e["metric"]) == ("first", "f1")]
+    assert len(again) == 2 and all(e["r"] != 0.99 and "0.0.1" not in e["signature"] for e in again)
+
+
+def test_figures_of_a_file_that_has_changed_are_dropped(tmp_path):
+    data, out = tmp_path / "data", tmp_path / "bench.json"
+    data.mkdir()
+    write(data / "answers.jsonl", rated_records(60, 20))
+    bench("--data", data, "-o", out, "-m", "f1,length")
+    write(data / "answers.jsonl", rated_records(80, 20))
+    assert "answers: the file has changed, 4 figures" in bench("--data", data, "-o", out, "-m", "f1")
+    assert {(e["metric"], e["records"]) for e in json.loads(out.read_text())["entries"]} == {("f1", 80)}
+
+
+def test_marked_figures_of_a_page_are_filled_in(made, tmp_path):
+    folder = made[0]
+    page = tmp_path / "page.md"
+    page.write_text(
+        "r = <!-- r answers f1 good -->?<!-- end -->, mean <!-- r answers length mean --><!-- end -->, "
+        "n = <!-- n answers f1 good -->?<!-- end -->; theirs <!-- r answers theirs good --><!-- end -->\nby hand: .5\n"
+    )
+    whole = ("-o", folder / "bench.json", "--fill", page)
+    assert "brought up to date" in bench(*whole)
+    found = entries(folder)
+    mean = (found["length", "good"]["r"] + found["length", "long"]["r"]) / 2
+    r, length = (f"{x:.3f}".replace("0.", ".", 1).replace("-", "−") for x in (found["f1", "good"]["r"], mean))
+    text = page.read_text()
+    assert f"f1 good -->{r}<!-- end -->" in text and f"length mean -->{length}<!-- end -->" in text
+    assert "n answers f1 good -->120<!-- end -->" in text and "theirs good -->1.000<!" in text and "by hand: .5" in text
+    assert "up to date" in bench(*whole) and page.read_text() == text
+
+    content = json.loads((folder / "bench.json").read_text())
+    for entry in content["entries"]:
+        if entry["metric"] == "f1":
+            entry["signature"] = "f1 | elench 0.0.1"
+    (tmp_path / "old.json").write_text(json.dumps(content))
+    bench("-o", tmp_path / "old.json", "--fill", page)
+    assert page.read_text() == text.replace(f"{r}<!-- end -->", f"{r} (stale)<!-- end -->")
+    bench(*whole)
+    assert page.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("mark", "problem"),
+    [
+        ("<!-- r answers bleu good -->.1<!-- end -->", r"page.md:2: no figure of bleu on answers, good; measure it"),
+        ("<!-- r answers f1 good -->.1", r"page.md:2: <!-- r answers f1 good --> has no <!-- end -->"),
+    ],
+)
+def test_a_mark_that_cannot_be_filled_is_named_by_its_line(made, tmp_path, mark, problem):
+    page = tmp_path / "page.md"
+    page.write_text(f"one\n{mark}\n")
+    with pytest.raises(UsageError, match=problem):
+        bench("-o", made[0] / "bench.json", "--fill", page)
+    assert mark in page.read_text()
 
 
 def test_a_file_whose_ratings_are_all_equal_has_no_table(made, tmp_path):

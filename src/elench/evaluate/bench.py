@@ -85,25 +85,12 @@ class Task:
 
 def run(bench: Bench) -> dict[str, Any]:
     """Measure what is not measured yet, cheap metrics on all files first; the file is rewritten after each metric, so
-    that it can go on later."""
+    that it can go on later. Figures of other files, metrics and samples are kept."""
     started = time.monotonic()
-    content = _read(bench.out)
-    content |= {"format": FORMAT, "elench": version("elench"), "sample": bench.sample, "budget_minutes": bench.budget}
-    tasks: list[Task] = []
-    for path in _files(bench.data):
-        whole = unlearned(load(path), path.stem)
-        if not (np.nanstd(whole.human, axis=0) > 0).any():
-            bench.say(f"{path.stem}: left out, all ratings are equal")
-            continue
-        table = sampled(whole, bench.sample, bench.seed)
-        about = {"file": path.stem, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "judge": judged(table)}
-        tasks += [Task(table, about, metric, said) for metric, said in _to_run(bench, about["judge"], table)]
-        same = (path.stem, "peer", len(table.records))
-        peers = [e for e in content["entries"] if (e["file"], e["kind"], e["records"]) == same]
-        if not peers or peers[0]["sha256"] != about["sha256"]:
-            content["entries"] = [e for e in content["entries"] if e not in peers] + _peers(table, about)
-    skipped: list[str] = []
-    for task in sorted(tasks, key=lambda task: task.cost):
+    earlier = read_bench(bench.out) if bench.out.exists() else {"entries": []}
+    skipped: list[str] = earlier.get("not_run", [])
+    content = {"format": FORMAT, "elench": version("elench"), "not_run": skipped, "entries": earlier["entries"]}
+    for task in sorted(_tasks(bench, content), key=lambda task: task.cost):
         if task.measured_in(content["entries"]):
             continue
         spec, file = str(task.metric), task.about["file"]
@@ -114,9 +101,35 @@ def run(bench: Bench) -> dict[str, Any]:
         found = _measure(bench, task)
         content["entries"] = [e for e in content["entries"] if not task.replaces(e)] + found
         _write(bench.out, content)
-    content["not_run"] = skipped
+    measured = {f"{e['file']} {e['metric']}" for e in content["entries"]}
+    content["not_run"] = [name for name in dict.fromkeys(skipped) if name not in measured]
     _write(bench.out, content)
     return content
+
+
+def _tasks(bench: Bench, content: dict[str, Any]) -> list[Task]:
+    """Every metric on every file that it applies to; the entries get the files' peers, and lose figures of files that
+    have changed since."""
+    tasks: list[Task] = []
+    for path in _files(bench.data):
+        whole = unlearned(load(path), path.stem)
+        if not (np.nanstd(whole.human, axis=0) > 0).any():
+            bench.say(f"{path.stem}: left out, all ratings are equal")
+            continue
+        table = sampled(whole, bench.sample, bench.seed)
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        judge = judged(table)
+        about = {"file": path.stem, "sha256": digest, "judge": judge, "of": len(whole.records)}
+        old = [e for e in content["entries"] if e["file"] == path.stem and e["sha256"] != digest]
+        if old:
+            bench.say(f"{path.stem}: the file has changed, {len(old)} figures of the earlier one are dropped")
+        kept = [e for e in content["entries"] if e not in old]
+        content["entries"] = [e | about if e["file"] == path.stem else e for e in kept]
+        tasks += [Task(table, about, metric, said) for metric, said in _to_run(bench, judge, table)]
+        peers = (path.stem, "peer", len(table.records))
+        if not any((e["file"], e["kind"], e["records"]) == peers for e in content["entries"]):
+            content["entries"] += _peers(table, about)
+    return tasks
 
 
 def _files(data: Path) -> Iterator[Path]:
@@ -228,18 +241,23 @@ def _entries(table: Judgements) -> Iterator[dict[str, object]]:
             }
 
 
-def stale(content: dict[str, Any], session: Session) -> set[str]:
-    """Metrics whose recorded signature is no longer the one that would be computed now."""
+def stale(content: dict[str, Any], session: Session, say: Callable[[str], None] = lambda line: None) -> dict[str, str]:
+    """Recorded signatures that are no longer those that would be computed now → their metrics. Metrics whose models
+    are not here cannot be checked; `say` tells which."""
     from elench.metrics import metric
 
-    found = set()
-    for spec, signature in {(e["metric"], e["signature"]) for e in content["entries"] if e["kind"] == "metric"}:
+    recorded = {e["signature"]: e["metric"] for e in content["entries"] if e["kind"] == "metric"}
+    found = {}
+    for signature, spec in recorded.items():
         try:
             now = session.signature(metric(spec))
-        except (UsageError, MissingModel):
+        except (MissingModel, MissingExtra) as problem:
+            say(f"{spec}: cannot tell whether its figures are stale, {problem}")
+            continue
+        except UsageError:  # no longer a metric
             now = ""
         if now != signature:
-            found.add(spec)
+            found[signature] = spec
     return found
 
 
@@ -250,9 +268,8 @@ def _commit() -> str | None:
     return asked.stdout.strip() or None if asked.returncode == 0 else None
 
 
-def _read(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        return {"entries": []}
+def read_bench(path: Path) -> dict[str, Any]:
+    """What an earlier `elench bench` wrote."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as problem:

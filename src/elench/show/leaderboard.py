@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,10 @@ PAGES = {
 }
 
 
-def write_pages(content: dict[str, Any], folder: Path, stale: Iterable[str]) -> list[Path]:
-    """Markdown pages with their plots; those without entries are left out."""
+def write_pages(content: dict[str, Any], folder: Path, stale: Container[str]) -> list[Path]:
+    """Markdown pages with their plots; those without entries are left out. stale: signatures of outdated figures."""
     folder.mkdir(parents=True, exist_ok=True)
-    old, written = set(stale), []
+    written = []
     for judge, (name, title) in PAGES.items():
         entries = [e for e in content["entries"] if e["judge"] == judge]
         if not entries:
@@ -31,7 +31,7 @@ def write_pages(content: dict[str, Any], folder: Path, stale: Iterable[str]) -> 
         tables: dict[tuple[str, int], list[dict[str, Any]]] = {}
         for entry in entries:
             tables.setdefault((entry["file"], -entry["records"]), []).append(entry)
-        grids = [_grid(f"{file}, {-records} records", tables[file, records], old) for file, records in sorted(tables)]
+        grids = [_grid(tables[key], stale) for key in sorted(tables)]
         plot = folder / f"{name}.svg"
         alone = _plot(entries).replace("<svg ", f'<svg xmlns="{SVG}" font-family="sans-serif" font-size="10" ', 1)
         plot.write_text(alone + "\n", encoding="utf-8")
@@ -43,12 +43,15 @@ def write_pages(content: dict[str, Any], folder: Path, stale: Iterable[str]) -> 
     return written
 
 
-def _grid(title: str, entries: list[dict[str, Any]], stale: set[str]) -> Grid:
+def _grid(entries: list[dict[str, Any]], stale: Container[str]) -> Grid:
+    """One file, or a sample of it."""
+    file, records, of = (entries[0].get(name) for name in ("file", "records", "of"))
+    title = f"{file}, {records} records" if of in (records, None) else f"{file}, {records} of {of} records"
     dimensions = list(dict.fromkeys(e["dimension"] for e in entries))
     rows = []
     for spec, _, own, mean in best_first(entries):
         by_dimension = {e["dimension"]: e for e in own}
-        cells: list[str | Cell] = [spec + _remarks(own[0], spec in stale)]
+        cells: list[str | Cell] = [spec + _remarks(own[0], own[0]["signature"] in stale)]
         for dimension in dimensions:
             entry = by_dimension.get(dimension, {})
             cells.append(Cell(number(entry.get("r")), under=limits(entry.get("low"), entry.get("high")).strip("[]")))
@@ -71,13 +74,13 @@ def _notes(content: dict[str, Any], entries: list[dict[str, Any]]) -> list[str]:
         "learned here: the profile learned from this file, so its figure is not an independent test.",
         f"elench {content['elench']}, commit {', '.join(commits) or 'unknown'}.",
     ]
-    if content["sample"]:
+    if any(e["records"] < e.get("of", 0) for e in entries):
         notes.append(
-            f"Sampled: at most {content['sample']} records of a file, whole groups. Where a file has two tables, the "
-            "first is the whole file. Compare figures within a table only."
+            "“N of M records”: a random sample of the file, whole groups. Compare figures within a table only."
         )
-    if content.get("not_run"):
-        notes.append(f"Not run within {content['budget_minutes']:g} minutes: {_first(content['not_run'])}.")
+    files = {e["file"] for e in entries}
+    if left := [name for name in content.get("not_run", ()) if name.split()[0] in files]:
+        notes.append(f"Not measured, because the time given ran out: {_first(left)}.")
     return notes
 
 
