@@ -41,10 +41,10 @@ models: $(VENV)/.demo
 
 demo: models
 	mkdir -p $(DEMO)
-	$(BIN)/elench score sample/records.jsonl -m "bleu,rouge-l,bertscore,likelihood,$(FIVE),$(NEW)" --explain -o $(DEMO)/scores.jsonl > $(DEMO)/explained.txt
+	$(BIN)/elench score sample/records.jsonl -m "bleu,rouge-l,bertscore,likelihood,$(FIVE),$(NEW)" --explain -o $(DEMO)/scores.jsonl > /dev/null
 	$(BIN)/elench score sample/records.jsonl -m "bleu,rouge-l,bertscore,likelihood,$(FIVE),$(NEW)" --explain -o $(DEMO)/scores.jsonl --resume
 	$(BIN)/elench report $(DEMO)/scores.jsonl -o $(DEMO)/report.html
-	@echo "Report: $(DEMO)/report.html   Evidence of every score: $(DEMO)/explained.txt"
+	@echo "Report, with the evidence of every score: $(DEMO)/report.html"
 
 # A browser and a PostgreSQL server for the tests of the study app, where this user may install them.
 browser:

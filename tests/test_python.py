@@ -1,5 +1,7 @@
 """elench from Python: one case, one number, a result to look into."""
 
+import json
+
 import pandas
 import pytest
 
@@ -126,3 +128,21 @@ def test_without_models_a_case_is_judged_by_words(monkeypatch):
     monkeypatch.setattr(scoring, "score", score)
     case = elench.judge(question="Who built it?", answer="Ada Marsh", references="Ada Marsh")
     assert case["novel-f1"] == 1.0 and case["f1"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("row", "given", "hint"),
+    [
+        ({"pred": "a fox", "gold": "a fox"}, None, '; try map={"answer": "pred", "references": "gold"}'),
+        ({"answer": "a fox", "prediction": "fox"}, None, '; try map={"answer": "prediction", "references": "answer"}'),
+        ({"mine": "a fox", "gold": "fox"}, {"answer": "mine"}, '; try map={"answer": "mine", "references": "gold"}'),
+        ({"answer": "a fox", "text": "no reference"}, None, ""),
+    ],
+)
+def test_columns_under_other_names_are_suggested_for_map(row, given, hint):
+    with pytest.warns(UserWarning, match="nothing could be scored: f1: no") as told:
+        elench.score([row], "f1", map=given)
+    message = str(told[0].message)
+    assert message.endswith(hint) and (bool(hint) == ("try map=" in message))
+    if hint:
+        assert elench.score([row], "f1", map=json.loads(hint.removeprefix("; try map="))).values("f1") != [None]

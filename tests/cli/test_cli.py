@@ -43,6 +43,15 @@ def test_explain_prints_and_writes_the_evidence(tmp_path):
     assert json.loads((tmp_path / "out.jsonl").read_text())["evidence"]["f1"]
 
 
+def test_explain_with_an_output_prints_the_first_records_and_says_where_the_others_are(tmp_path):
+    records = write(tmp_path / "in.jsonl", *({**GOOD, "id": f"r{k}"} for k in range(7)))
+    done = elench("score", records, "-m", "f1", "-o", "out.jsonl", "--explain", cwd=tmp_path)
+    assert [f"r{k} s f1" in done.stdout for k in range(7)] == [True] * 5 + [False] * 2
+    assert "evidence of all 7 records is in out.jsonl; to read it: elench report out.jsonl -o out.html" in done.stdout
+    assert all(json.loads(line)["evidence"] for line in (tmp_path / "out.jsonl").read_text().splitlines())
+    assert elench("score", records, "-m", "f1", "--explain").stdout.count(" s f1 ") == 7
+
+
 @pytest.mark.parametrize(
     ("lines", "options", "said"),
     [

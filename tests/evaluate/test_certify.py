@@ -10,7 +10,9 @@ from elench.cli import cli
 from elench.errors import UsageError
 from elench.evaluate.certify import bias, human_ceiling, read_certificate
 from elench.evaluate.judgements import from_records
+from elench.metrics.profile import content_hash
 from elench.records.record import Record
+from elench.show.certificate import certificate_notes
 from tests.evaluate.rated import rated_records, write
 
 
@@ -68,6 +70,17 @@ def test_a_constant_metric_has_no_agreement_and_beats_nothing(made):
     assert done.return_value == 1 and good["r"] is None and good["beats_baselines"] is False
     with pytest.raises(UsageError, match=r"good has no r \(.+\)"):
         run("score", rated, "-m", "em", "-o", folder / "x.jsonl", "--require-certificate", folder / "flat.json")
+
+
+def test_a_certificate_that_does_not_say_why_there_is_no_r_is_still_read(made, tmp_path):
+    run("certify", "em", made[1], "-o", tmp_path / "flat.json", "-d", "good")
+    content = read_certificate(tmp_path / "flat.json")
+    del content["dimensions"]["good"]["reason"]  # as written by earlier versions
+    content["sha256"] = content_hash(content)
+    (tmp_path / "flat.json").write_text(json.dumps(content))
+    with pytest.raises(UsageError, match=r"good has no r \(the certificate does not say why\)"):
+        run("score", made[1], "-m", "em", "--require-certificate", tmp_path / "flat.json")
+    assert "good: no r: the certificate does not say why" in certificate_notes(content)
 
 
 def test_a_run_is_held_to_its_certificate(made, tmp_path):

@@ -3,8 +3,10 @@
 import pytest
 from click.testing import CliRunner
 
+from elench.cli._options import models_for
 from elench.cli.replicate import command as replicate
 from elench.cli.score import command
+from elench.cli.serve import command as serve
 from elench.metrics import metric
 from elench.metrics.paper_models import paper_checkpoints, unlike_paper
 
@@ -46,3 +48,26 @@ def test_the_command_says_it_first(tmp_path):
     assert "not the paper's models: qsts parser: the paper has Stanza" in done.output
     told = CliRunner().invoke(replicate, ["qsts", "--models", "paper", "--only", "Table 1"]).output
     assert "not the paper's models: qsts parser: the paper has Stanza" in told.splitlines()[0]
+
+
+def test_the_service_says_it_when_it_starts(monkeypatch):
+    pytest.importorskip("fastapi")
+    monkeypatch.setattr("uvicorn.run", lambda *_, **__: None)
+    told = CliRunner().invoke(serve, ["--models", "paper", "--port", "0"]).output
+    assert told.startswith("elench: not the paper's models: ") and "qsts-names parser: the paper has Stanza" in told
+    assert told.count("the authors' keyphrase model is on no hub") == 1  # of three metrics
+    assert "not the paper's" not in CliRunner().invoke(serve, ["--port", "0"]).output
+
+
+def test_a_model_that_no_metric_asks_is_named(tmp_path, capsys):
+    records = tmp_path / "r.jsonl"
+    records.write_text('{"id": "1", "answer": "a fox", "references": ["a fox"], "judge": "answer"}\n')
+    done = CliRunner().invoke(command, [str(records), "-m", "f1", "--model", "judge=http://127.0.0.1:1/v1#m"])
+    assert done.exit_code == 0
+    assert "--model judge=http://127.0.0.1:1/v1#m: not used by the chosen metrics; they need no model" in done.output
+    models_for([metric("qsts-class")], "embedded", ("classes=x", "reader=y"), "float32", None, False)
+    assert (
+        capsys.readouterr().err == "elench: --model reader=y: not used by the chosen metrics; roles they ask: classes\n"
+    )
+    models_for([metric("qsts-class")], "embedded", ("asker=x",), "float32", None, False, ("asker",))
+    assert capsys.readouterr().err == ""

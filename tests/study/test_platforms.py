@@ -135,6 +135,23 @@ def test_earlier_raters_are_not_admitted_by_list_or_by_study(tmp_path: Path) -> 
     store.close()
 
 
+def test_several_earlier_studies_are_excluded_also_one_with_a_comma_in_its_name(tmp_path: Path) -> None:
+    earlier = [new(tmp_path, name)[2] for name in ("pilot, spring", "pilot,postgresql")]
+    for folder, worker in zip(earlier, ("P1", "P2"), strict=True):
+        store = Store(load_study(folder))
+        Visitor(store).join(f"?PROLIFIC_PID={worker}&STUDY_ID=S&SESSION_ID=X")
+        store.close()
+    both = [word for folder in earlier for word in ("--exclude-study", str(folder))]
+    code, said, second = new(tmp_path, "second", *both)
+    assert code == 0, said
+    store = Store(load_study(second))
+    for worker, admitted in (("P1", False), ("P2", False), ("P3", True)):
+        rater = Visitor(store)
+        rater.join(f"?PROLIFIC_PID={worker}&STUDY_ID=S&SESSION_ID=Z")
+        assert ("You took part in an earlier study" in rater.page.text) is not admitted
+    store.close()
+
+
 def test_an_earlier_study_without_raters_excludes_nobody_silently(tmp_path: Path) -> None:
     """Before, a study whose ratings are in PostgreSQL was read from an empty SQLite file."""
     _, _, first = new(tmp_path, "first")

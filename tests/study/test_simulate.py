@@ -75,6 +75,9 @@ def test_from_records_to_ranking_by_command(tmp_path: Path) -> None:
     assert "pass rate" in said and "human" in said
     assert "System scores" in (tmp_path / "r.html").read_text()
     assert "800 ratings" in run("export", filled, "-o", str(tmp_path / "r.csv"))
+    for option in ("--raw", "--unfiltered"):
+        told = run("export", filled, "-o", str(tmp_path / "no.csv"), option, code=2)
+        assert f"{option} needs --records" in told and not (tmp_path / "no.csv").exists()
     run("export", filled, "-o", str(tmp_path / "rated.jsonl"), "--records")
     rated = list(read_records(tmp_path / "rated.jsonl"))
     assert set(rated[0].human) == {"understandability", "relevancy", "answerability", "appropriateness", "overall"}

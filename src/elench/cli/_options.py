@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -111,19 +111,37 @@ def metrics_from(specs: tuple[str, ...]) -> list[Metric]:
 
 
 def models_for(
-    metrics: list[Metric], family: str, model: tuple[str, ...], dtype: str, device: str | None, pull: bool
-) -> ModelSet:
-    """The models of a run; --models paper takes these metrics' own checkpoints and says which roles are not theirs."""
+    metrics: list[Metric], family: str, model: tuple[str, ...], dtype: str, device: str | None, pull: bool,
+    others: tuple[str, ...] = (),
+) -> ModelSet:  # fmt: skip
+    """The models of a run; says which --model no metric asks (nor the command: `others`). --models paper takes these
+    metrics' own checkpoints and says which roles are not theirs."""
     models = models_from(family, model, dtype, device, pull)
+    say_unasked(models, metrics, others)
     if family != "paper":
         return models
-    from elench.metrics.paper_models import paper_checkpoints, unlike_paper
+    from elench.metrics.paper_models import paper_checkpoints
     from elench.models.base import ModelSet
 
     models = ModelSet({**models.names, **paper_checkpoints(metrics, models.names)}, family, dtype, device, pull)
-    if unlike := unlike_paper(metrics, models.names):
-        click.echo(f"elench: {unlike}", err=True)
+    say_unlike_paper(models, metrics)
     return models
+
+
+def say_unasked(models: ModelSet, metrics: Sequence[Metric], others: Sequence[str] = ()) -> None:
+    """One line on a --model whose role none of the metrics asks."""
+    asked = {role for metric in metrics for role in metric.roles}.union(others)
+    if metrics and (idle := [f"{role}={name}" for role, name in models.names.items() if role not in asked]):
+        roles = f"roles they ask: {', '.join(sorted(asked))}" if asked else "they need no model"
+        click.echo(f"elench: --model {' '.join(idle)}: not used by the chosen metrics; {roles}", err=True)
+
+
+def say_unlike_paper(models: ModelSet, metrics: Sequence[Metric]) -> None:
+    """One line on the roles that --models paper cannot fill as the metrics' papers did."""
+    from elench.metrics.paper_models import unlike_paper
+
+    if models.family == "paper" and (unlike := unlike_paper(metrics, models.names)):
+        click.echo(f"elench: {unlike}", err=True)
 
 
 def models_from(family: str, model: tuple[str, ...], dtype: str, device: str | None, pull: bool) -> ModelSet:

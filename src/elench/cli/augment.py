@@ -28,7 +28,7 @@ def command(
     texts = list(dict.fromkeys(r.context for r in read_records(file) if r.context and r.context.strip()))
     if not texts:
         raise click.UsageError(f"{file}: no record has a context")
-    models = models_for(metrics_from((spec,)), family, model, dtype, device, pull)
+    models = models_for(metrics_from((spec,)), family, model, dtype, device, pull, ("parser", "asker"))
     pairs, counts = augment(texts, spec, threshold, per_text, beams, models)
     write_squad(pairs, out)
     reasons = ", ".join(f"{n} {why}" for why, n in counts.items())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elench.cli._options import metrics_from, model_options, models_for, seed_option, table_width
+from elench.cli._options import metrics_from, model_options, models_for, say_unasked, seed_option, table_width
 
 if TYPE_CHECKING:
     from elench.metrics.profile import ProfileFile
@@ -54,13 +54,16 @@ def command(
     Use it like any metric: elench score FILE -m profile:OUT#dimension (or profile:OUT for all dimensions)."""
     from elench.errors import UsageError
     from elench.evaluate.calibrate import calibrate, measure_costs
-    from elench.evaluate.calibrate_data import file_source, rated_table
+    from elench.evaluate.calibrate_data import CANDIDATES, file_source, rated_table
+    from elench.metrics import metric
     from elench.metrics.profile import read_profile
 
     if not out.parent.is_dir():
         raise UsageError(f"{out}: its folder does not exist")
     metrics = metrics_from(specs) if specs else []
     models = models_for(metrics, family, model, dtype, device, pull)
+    if not metrics and not score_files:
+        say_unasked(models, [metric(spec) for candidates in CANDIDATES.values() for spec in candidates])
     if shipped is not None:
         contents = _make_shipped(shipped, out, keep or out, models, sample, seed)
         if docs is not None:

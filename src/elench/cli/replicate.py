@@ -36,7 +36,7 @@ def command(
     from elench.evaluate.replicate.sources import Source, data_folder
     from elench.show.replication_tables import show
 
-    models = models_for(metrics_of(paper, only), family, model, dtype, device, pull)
+    models = models_for(metrics_of(paper, only), family, model, dtype, device, pull, ("encoder",))
     source = Source(
         data_folder(data), models, scores, lexical, limit, groups, seed,
         tell=lambda line: click.echo(f"elench: scoring {line}", err=True),

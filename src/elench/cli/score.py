@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,16 @@ if TYPE_CHECKING:
     from elench.records.source import Source
     from elench.runs import Outcome
 
+EXPLAINED = 5
+"""Records whose evidence --explain prints where all of it is written to a file."""
+
 
 @click.command()
 @metric_option
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Scores per record: .jsonl (also .csv, .parquet).")
-@click.option("--explain", is_flag=True, help="Print the evidence of every score, and write it to the output.")
+@click.option(
+    "--explain", is_flag=True, help="Print the evidence of every score; with -o of the first 5 records, and write all."
+)
 @click.option("--strict", is_flag=True, help="Stop at the first bad line; exit code 1 if a record stays unscored.")
 @click.option("--resume", is_flag=True, help="Finish an interrupted run.")
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes.")
@@ -51,8 +57,13 @@ def command(
         from elench.evaluate.certify import require
 
         require(certificates, {str(m): session.signature(m) for m in metrics})
-    shown = _printer(metrics) if explain else None
+    shown = _printer(metrics, EXPLAINED if out else None) if explain else None
     meta = score_file(Job(file, metrics, out, session, strict, resume, explain, shown))
+    if explain and out and meta["records"] > EXPLAINED:
+        page = out.with_suffix(".html")
+        click.echo(
+            f"the evidence of all {meta['records']:,} records is in {out}; to read it: elench report {out} -o {page}"
+        )
     if meta["judges"]:
         *others, last = [PLURAL[kind] for kind in meta["judges"]]
         judged = f"{', '.join(others)} and {last}" if others else last
@@ -103,16 +114,18 @@ def problems(meta: Mapping[str, Any], file: Path | Source, out: Path | None) -> 
         yield f"{file}: nothing could be scored; elench metrics NAME says which fields a metric reads"
 
 
-def _printer(metrics: list[Metric]) -> Callable[[Outcome], None]:
+def _printer(metrics: list[Metric], most: int | None) -> Callable[[Outcome], None]:
+    """Prints the evidence of the first records, `most` of them (None: all)."""
     from rich.console import Console
     from rich.markup import escape
 
     from elench.show.evidence import evidence_rich
 
     console = Console(highlight=False, soft_wrap=True)
+    left = iter(range(most)) if most is not None else repeat(0)
 
     def show(outcome: Outcome) -> None:
-        for metric in metrics if outcome.reject is None else ():
+        for metric in metrics if outcome.reject is None and next(left, None) is not None else ():
             spec = str(metric)
             head = f"[bold]{escape(outcome.id)}[/] {escape(outcome.system or '')} [cyan]{escape(spec)}[/]"
             if spec in outcome.unscored:

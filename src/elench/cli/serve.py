@@ -6,7 +6,7 @@ import socket
 
 import click
 
-from elench.cli._options import model_options, models_from
+from elench.cli._options import model_options, models_from, say_unlike_paper
 from elench.errors import UsageError
 
 
@@ -24,8 +24,11 @@ def command(
     """Serve POST /score (records and metric specs in, scores and evidence out), /metrics, /health and /docs."""
     from elench.adapters.service import make_app
     from elench.connections import TimedProtocol
+    from elench.metrics import all_metrics, metric
 
-    app = make_app(models_from(family, model, dtype, device, pull), max_bytes, max_seconds, max_waiting)
+    models = models_from(family, model, dtype, device, pull)
+    say_unlike_paper(models, [metric(name) for name in all_metrics()])
+    app = make_app(models, max_bytes, max_seconds, max_waiting)
     import uvicorn
 
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,7 @@ def _open(folder: Path, db: str | None) -> Store:
     "--exclude-study",
     multiple=True,
     metavar="FOLDER[,URL]",
-    help="An earlier study whose raters are not admitted; URL: its PostgreSQL database.",
+    help="An earlier study whose raters are not admitted (repeatable); URL: its PostgreSQL database.",
 )
 @click.option("--keep-worker-ids", is_flag=True, help="Store worker ids as they are; default: hashed.")
 @seed_option
@@ -144,8 +145,8 @@ def _earlier(text: str) -> tuple[str, list[str]]:
     """The key of an earlier study and the pseudonyms of those who took part in it."""
     from elench.study.analyse.sittings import rater_facts
 
-    folder, _, url = text.partition(",")
-    store = _open(Path(folder), url or None)
+    folder, *url = re.split(r",(?=postgres(?:ql)?://)", text, maxsplit=1)  # a folder's name may have commas
+    store = _open(Path(folder), url[0] if url else None)
     names = [facts.id for facts in rater_facts(store)]
     store.close()
     if not names:
@@ -359,6 +360,11 @@ def export(
     calibrate."""
     if as_records and as_raters:
         raise UsageError("--records and --raters write different files: choose one")
+    if (raw or unfiltered) and not as_records:
+        raise UsageError(
+            f"{'--raw' if raw else '--unfiltered'} needs --records; without --records every rating is exported as it "
+            "was given, with the verdict on its rater"
+        )
     store = _open(folder, db)
     from elench.records.record import write_records
     from elench.study.analyse import export as write

@@ -13,7 +13,8 @@ from elench.metrics import metric as parse_metric
 from elench.metrics import split_specs
 from elench.metrics.base import Metric
 from elench.records.fields import JUDGES
-from elench.records.objects import as_rows
+from elench.records.judging import SAMPLE
+from elench.records.objects import as_rows, map_hint
 from elench.records.record import Record, Reject
 from elench.records.source import Source, as_source
 
@@ -91,7 +92,8 @@ def score(
         raise UsageError(f"{where}{first.line}: {first.reason}" if first else "no records given")
     result = Result(outcomes, [str(m) for m in chosen], metrics=chosen, session=session, judging=judging)
     if not any(outcome.scores for outcome in outcomes):
-        warnings.warn(f"nothing could be scored: {result.commonest_reason()}", stacklevel=2)
+        hint = map_hint(result.records[:SAMPLE], chosen, map or {})
+        warnings.warn(f"nothing could be scored: {result.commonest_reason()}{hint}", stacklevel=2)
     return result
 
 

@@ -84,6 +84,11 @@ def reaches(r: float | None, floor: float) -> bool:
     return r is not None and r >= floor
 
 
+def no_r(dimension: Mapping[str, Any]) -> str:
+    """Why there is no r; certificates of earlier versions do not say."""
+    return dimension.get("reason") or "the certificate does not say why"
+
+
 def _dimension(table: Judgements, asked: Asked) -> dict[str, Any]:
     (name,) = table.dimensions
     whole = _agreement(with_baselines(table), asked)
@@ -226,7 +231,7 @@ def require(paths: Sequence[Path], signatures: Mapping[str, str]) -> None:
         low = {name: d for name, d in content["dimensions"].items() if not reaches(d["r"], content["floor"])}
         if low:
             figures = ", ".join(
-                f"{name} has no r ({d.get('reason')})" if d["r"] is None else f"{name} r = {d['r']:.3f}"
+                f"{name} has no r ({no_r(d)})" if d["r"] is None else f"{name} r = {d['r']:.3f}"
                 for name, d in low.items()
             )
             raise UsageError(f"{path}: {spec} is below the floor {content['floor']:g}: {figures}")

@@ -36,12 +36,11 @@ def paper_checkpoints(metrics: Sequence[Metric], named: Iterable[str]) -> dict[s
 def unlike_paper(metrics: Iterable[Metric], named: Iterable[str]) -> str | None:
     """One line on the roles that are not the paper's; None if all are, or were named by the user."""
     chosen = set(named)
-    notes = []
+    notes: dict[tuple[str, str], list[str]] = {}
     for metric in metrics:
         own = {role: f"the paper has {name}" for role, name in OWN.get(metric.name, {}).items()}
-        notes += [
-            f"{metric} {role}: {why} (--model {role}=NAME)"
-            for role, why in {**UNLIKE.get(metric.name, {}), **own}.items()
-            if role in metric.roles and role not in chosen
-        ]
-    return f"not the paper's models: {'; '.join(notes)}" if notes else None
+        for role, why in {**UNLIKE.get(metric.name, {}), **own}.items():
+            if role in metric.roles and role not in chosen:
+                notes.setdefault((role, why), []).append(str(metric))
+    said = [f"{', '.join(names)} {role}: {why} (--model {role}=NAME)" for (role, why), names in notes.items()]
+    return f"not the paper's models: {'; '.join(said)}" if said else None

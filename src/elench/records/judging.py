@@ -43,6 +43,25 @@ def choices_of(metric: Need) -> tuple[str, ...]:
     return (chosen,) if chosen else metric.judges
 
 
+def has_field(record: Record, name: str) -> bool:
+    """Does a record have this text field?"""
+    return record.has_references if name == "references" else getattr(record, name) is not None
+
+
+def lacking_fields(records: Sequence[Record], metrics: Sequence[Need]) -> list[str]:
+    """The fields that metrics need and no record has; none as soon as one metric finds all of its fields."""
+    lacking: dict[str, None] = {}
+    for metric in metrics:
+        able = choices_of(metric)
+        needed = [name for name in metric.reads if not any(has_field(r, name) for r in records)]
+        if not any(has_field(r, name) for name in able for r in records):
+            needed.insert(0, able[0] if len(able) == 1 else "answer" if "answer" in able else able[-1])
+        if not needed:
+            return []
+        lacking.update(dict.fromkeys(needed))
+    return list(lacking)
+
+
 def asks(text: str) -> bool:
     """Does a text look like a question? By its question mark, else by its first words."""
     return text.rstrip(" \"'”’)»").endswith(("?", "？", "؟")) or (len(text) < 300 and bool(_ASKING.match(text)))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from elench.errors import UsageError
-from elench.records.judging import SAMPLE, Need, decide
-from elench.records.mapping import system_hint, translate
+from elench.records.judging import SAMPLE, Need, decide, has_field, lacking_fields
+from elench.records.mapping import TEXT_FIELDS, named_columns, predicted_beside, suggest, system_hint, translate
 from elench.records.record import Record, Reject
 from elench.records.schemas import Recognised, recognise
 from elench.records.spreadsheets import NESTED
@@ -43,6 +44,16 @@ def as_rows(
     records = [row for row in islice(rows, SAMPLE) if isinstance(row, Record) and not row.assumed]
     assumed = None if judge else decide(records, metrics, "records")
     return [_with(row, judge, assumed, any_language) if isinstance(row, Record) else row for row in rows]
+
+
+def map_hint(records: Sequence[Record], metrics: Sequence[Need], mapping: Mapping[str, str]) -> str:
+    """What to type where columns look like the fields that every metric lacks: `; try map={"answer": "pred"}`."""
+    lacking = lacking_fields(records, metrics)
+    present = [name for name in TEXT_FIELDS if any(has_field(record, name) for record in records)]
+    unused = named_columns(record.extra for record in records)
+    guess = suggest(unused, [name for name in TEXT_FIELDS if name not in present])
+    guess |= predicted_beside(unused, present)
+    return f"; try map={json.dumps({**mapping, **guess}, ensure_ascii=False)}" if set(guess) & set(lacking) else ""
 
 
 def _with(record: Record, judge: str | None, assumed: str | None, any_language: bool) -> Record:

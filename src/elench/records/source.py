@@ -17,7 +17,7 @@ from elench.errors import UsageError
 from elench.records import formats
 from elench.records.encoding import decompressing
 from elench.records.fields import JUDGES
-from elench.records.judging import SAMPLE, Need, choices_of, decide
+from elench.records.judging import SAMPLE, Need, decide, has_field, lacking_fields
 from elench.records.mapping import (
     ABSENT,
     TEXT_FIELDS,
@@ -158,7 +158,7 @@ class Source:
             return self
         assumed = decide(records, metrics, self.name) or self.assumed
         judged = {record.judge or assumed for record in records}
-        if metrics and "answer" in judged and not any(_has(record, "answer") for record in records):
+        if metrics and "answer" in judged and not any(has_field(record, "answer") for record in records):
             lacking = {m.missing(replace(r, assumed=r.judge or assumed)) for m in metrics for r in records}
             if lacking == {"answer"}:
                 raise UsageError(f"{self.name}: the references are of answers; {self.missing(['answer'], metrics)}")
@@ -168,17 +168,8 @@ class Source:
         """Refuse a file in which no metric finds what it needs: say what is there and what to type."""
         if not records or not metrics:
             return
-        present = {name for name in TEXT_FIELDS for r in records if _has(r, name)}
-        lacking: dict[str, None] = {}
-        for metric in metrics:
-            able = choices_of(metric)
-            needed = [name for name in metric.reads if name not in present]
-            if not set(able) & present:
-                needed.insert(0, able[0] if len(able) == 1 else "answer" if "answer" in able else able[-1])
-            if not needed:
-                return
-            lacking.update(dict.fromkeys(needed))
-        raise UsageError(f"{self.name}: {self.missing(list(lacking), metrics)}")
+        if lacking := lacking_fields(records, metrics):
+            raise UsageError(f"{self.name}: {self.missing(lacking, metrics)}")
 
     def _unused(self) -> tuple[dict[str, str], list[str]]:
         """Columns that are no field of a record, with the names they are known by; text fields without a column."""
@@ -224,10 +215,6 @@ class Source:
         else:
             hint = "name the column with --map FIELD=COLUMN"
         return f"no record has {fields}{who}; fields found: {listed(self.columns)}; {hint}"
-
-
-def _has(record: Record, name: str) -> bool:
-    return record.has_references if name == "references" else getattr(record, name) is not None
 
 
 def as_source(

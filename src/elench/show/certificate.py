@@ -7,7 +7,7 @@ from dataclasses import replace
 from html import escape
 from typing import Any
 
-from elench.evaluate.certify import reaches
+from elench.evaluate.certify import no_r, reaches
 from elench.grid import Cell, Grid, limits, number
 from elench.show.page import Section, note, page
 from elench.show.tables import as_html
@@ -69,7 +69,7 @@ def certificate_notes(content: Mapping[str, Any]) -> list[str]:
         notes.append(f"position bias: the text is preferred by {content['position_bias']:+.3f} when shown first")
     for name, found in content["dimensions"].items():
         if found["r"] is None:
-            notes.append(f"{name}: no r: {found['reason']}")
+            notes.append(f"{name}: no r: {no_r(found)}")
         if systems := found["bias"].get("systems"):
             (most, up), (least, down) = systems["favoured"], systems["disfavoured"]
             notes.append(f"{name}: favours {most} ({up:+.2f} sd), disfavours {least} ({down:+.2f} sd)")
