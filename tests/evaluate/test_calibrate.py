@@ -12,7 +12,9 @@ from elench.cli import cli
 from elench.errors import UsageError
 from elench.evaluate.bench import TRAINED_ON, kept_back
 from elench.evaluate.calibrate import coverage, more_ratings, noise
+from elench.evaluate.calibrate_data import CANDIDATES
 from elench.evaluate.calibrate_fit import AT_100, Belief, Scale, _weights, fit, folds, levelled, unseen
+from elench.evaluate.calibrate_shipped import Shipped
 from elench.evaluate.judgements import Judgements
 from elench.metrics import metric, split_specs
 from elench.metrics.profile import content_hash
@@ -293,3 +295,39 @@ def test_a_weight_against_the_sense_of_a_metric_is_not_learned():
     y = x[:, 0] - 0.3 * x[:, 1] + rng.normal(size=300)
     kept = fit(x, y, list(range(300)), Belief(np.ones(2), np.empty((2, 0)), np.zeros(2))).weights
     assert kept[0] > 0 and kept[1] == 0
+
+
+def test_the_shipped_profiles_are_made_by_one_command_from_the_files_to_the_page(tmp_path, monkeypatch):
+    files = {"first": {"correctness": "good"}, "second": {"correctness": "good"}}
+    plan = Shipped("answer", files, {}, {"second": 60}, {"correctness": ("f1", "rouge-l")})
+    monkeypatch.setattr("elench.evaluate.calibrate_shipped.SHIPPED", {"answers": plan})
+    monkeypatch.setitem(CANDIDATES, "answer", ("f1", "rouge-l", "length"))
+    data, out, keep = tmp_path / "data", tmp_path / "out", tmp_path / "keep"
+    data.mkdir()
+    for seed, name in enumerate(files):
+        write(data / f"{name}.jsonl", rated_records(120, 30, seed))
+
+    def make(folder):
+        arguments = ["calibrate", "--shipped", data, "-o", folder, "--keep", keep, "--docs", tmp_path / "page.md"]
+        ran = CliRunner().invoke(cli, [*map(str, arguments), "--sample", "0"], catch_exceptions=False)
+        assert ran.exit_code == 0
+        return (folder / "answers.json").read_text()
+
+    first = make(out)
+    content = json.loads(first)
+    assert content["data"]["records"] == 180 and set(content["elsewhere"]) == set(files)
+    assert set(content["dimensions"]["correctness"]["full"]["weights"]) <= {"f1", "rouge-l"}
+    assert content["elsewhere"]["first"][0]["r"] > 0.9  # the rating is the share of common words, with little noise
+    assert "| first | correctness | 120 |" in (tmp_path / "page.md").read_text()
+
+    scored = sorted(keep.glob("*.meta.json"))
+    times = [path.stat().st_mtime_ns for path in scored]
+    assert make(tmp_path / "again") == first  # the same bytes, from the scores kept
+    assert [path.stat().st_mtime_ns for path in scored] == times
+
+    spec = f"profile:{out / 'answers.json'}#correctness"
+    fresh = write(tmp_path / "fresh.jsonl", [row | {"human": {}} for row in rated_records(40, 20, 9)])
+    ran = CliRunner().invoke(cli, ["score", str(fresh), "-m", spec, "-o", str(tmp_path / "scores.jsonl")])
+    assert ran.exit_code == 0, ran.output
+    predicted = [json.loads(line)["scores"][spec] for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+    assert np.corrcoef(predicted, [row["human"]["good"] for row in rated_records(40, 20, 9)])[0, 1] > 0.9
