@@ -172,10 +172,25 @@ def test_the_command_writes_a_profile_and_prints_its_agreement(made):
     assert good["full"]["r"] > 0.9 and good["n"] == 200 and good["groups"] == 40
     assert good["full"]["ci95"][0] < good["full"]["r"] < good["full"]["ci95"][1]
     assert content["dimensions"]["long"]["single"]["metric"] == "length"
-    assert [point["ratings"] for point in good["curve"]] == [15, 25, 50, 100]
+    assert [point["ratings"] for point in good["curve"]] == [15, 20, 30, 45, 70, 100]
     assert "good" in printed and f"{good['full']['r']:.3f}"[1:] in printed
     assert good["cheap"]["ms"] <= good["full"]["ms"]
     assert good["cheap"]["r"] >= 0.95 * good["full"]["r"]
+
+
+def test_sixty_ratings_are_told_what_more_would_bring_and_what_may_be_chance(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [row | {"human": {"good": row["human"]["good"], "chance": rng.normal()}} for row in rated_records(60, 30)]
+    out = tmp_path / "p.json"
+    arguments = ["calibrate", write(tmp_path / "r.jsonl", rows), "-m", "f1,length", "-o", out, "--sample", "0"]
+    printed = CliRunner().invoke(cli, [*map(str, arguments)], catch_exceptions=False).output
+    content = json.loads(out.read_text())
+    assert all(found["more_ratings"]["ratings"] == 40 for found in content["dimensions"].values())
+    assert content["dimensions"]["chance"]["full"]["ci95"][0] < 0 < content["dimensions"]["good"]["full"]["ci95"][0]
+    told = " ".join(printed.split())
+    assert " chance: the interval of r includes 0, so the predictions may be worthless" in told
+    assert f"±{content['dimensions']['good']['full']['error95']:.2g} (" in told
+    assert f"use it: elench score FILE -m profile:{out}#good" in told
 
 
 def test_a_profile_keeps_the_promises_of_every_metric(made):

@@ -87,6 +87,8 @@ def test_a_run_is_held_to_its_certificate(made, tmp_path):
     cert, _ = certified(made)
     accepted = run("score", made[1], "-m", "f1", "-o", tmp_path / "o.jsonl", "--require-certificate", cert)
     assert accepted.return_value in (0, None) and (tmp_path / "o.jsonl").exists()
+    r = read_certificate(cert)["dimensions"]["good"]["r"]
+    assert f"{cert}: f1 is certified on rated.jsonl: good r = {r:.3f} (n = 160)" in accepted.output
     with pytest.raises(UsageError, match="no certificate is for this metric"):
         run("score", made[1], "-m", "f1,rouge-l", "--require-certificate", cert)
     content = json.loads(cert.read_text())
@@ -99,13 +101,31 @@ def test_a_run_is_held_to_its_certificate(made, tmp_path):
 def test_a_profile_calibrated_again_needs_a_new_certificate(made):
     folder, rated = made
     profile = folder / "p.json"
-    run("calibrate", rated, "-m", "f1,length", "-o", profile, "--sample", 0)
+    other = write(folder / "other.jsonl", rated_records(100, 25, seed=5))
+    run("calibrate", other, "-m", "f1,length", "-o", profile, "--sample", 0)
     spec = f"profile:{profile}#good"
     cert, code = certified(made, spec, name="profile-cert.json")
     assert code == 0
-    run("calibrate", rated, "-m", "f1,length,rouge-l", "-o", profile, "--sample", 0)
+    run("calibrate", other, "-m", "f1,length,rouge-l", "-o", profile, "--sample", 0)
     with pytest.raises(UsageError, match="has changed since it was certified"):
         run("score", rated, "-m", spec, "--require-certificate", cert)
+
+
+def test_a_profile_is_not_certified_on_records_that_it_learned_from(made, tmp_path):
+    rows = [json.loads(line) for line in made[1].read_text().splitlines()]
+    learned, rest = write(tmp_path / "learned.jsonl", rows[:100]), write(tmp_path / "rest.jsonl", rows[100:])
+    mixed = write(tmp_path / "mixed.jsonl", [row | {"id": f"new{k}"} for k, row in enumerate(rows[90:140])])
+    profile = tmp_path / "p.json"
+    run("calibrate", learned, "-m", "f1,length", "-o", profile, "--sample", 0)
+    arguments = ("-o", tmp_path / "c.json", "-d", "good")
+    for file, said in ((learned, "100 of these 100 records"), (mixed, "10 of these 50 records")):
+        with pytest.raises(UsageError, match=f"learned from {said}, which therefore cannot test it"):
+            run("certify", f"profile:{profile}#good", file, *arguments)
+    assert not (tmp_path / "c.json").exists()
+    assert run("certify", f"profile:{profile}#good", rest, *arguments).return_value == 0
+    shipped = write(tmp_path / "kpqa_marco.jsonl", rows)
+    with pytest.raises(UsageError, match=r"learned from a file called kpqa_marco.jsonl, .* rename it"):
+        run("certify", "profile:answers#correctness", shipped, *arguments)
 
 
 def test_a_changed_rubric_is_a_changed_judge(monkeypatch):

@@ -104,6 +104,14 @@ def test_ratings_are_saved_where_both_systems_are_partly_rated() -> None:
     assert powered["rated"] == 40 and powered["saved"] >= 5 and powered["low"] < powered["difference"] < powered["high"]
 
 
+def test_ratings_of_different_items_give_no_difference_and_the_reason() -> None:
+    rows = answers({"a": 0.7, "b": 0.5}, 100, True, 1)
+    rated = [r for r in rows if int(r["id"]) % 2 == (r["system"] == "b") or int(r["id"]) < 4]
+    powered = compare(rows, "f1", draws=200, rated=rated).extra["powered"][0]
+    assert powered["difference"] is None
+    assert powered["reason"] == "only 4 items are rated for both systems; rate the same items of both (at least 5)"
+
+
 def test_ratings_in_a_file_of_their_own_use_the_scores_of_everything_compared() -> None:
     rows = answers({"a": 0.7, "b": 0.5}, 300, True, 1)
     rated = [row for row in rows if int(row["id"]) < 40]

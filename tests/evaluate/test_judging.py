@@ -40,8 +40,11 @@ def test_judge_prints_a_record_and_a_file(tmp_path):
     assert "good" in one and "f1" in one
     many = run(rated, "--profile", profile).output
     mean = np.mean([json.loads(line)["human"]["good"] for line in rated.read_text().splitlines()])
-    shown = [float(line.split()[2]) for line in many.splitlines() if line.split()[:1] == ["good"]]
-    assert len(shown) == 2 and np.mean(shown) == pytest.approx(mean, abs=0.1)
+    *systems, trust = [line.split() for line in many.splitlines() if line.split()[:1] == ["good"]]
+    assert len(systems) == 2 and np.mean([float(row[2]) for row in systems]) == pytest.approx(mean, abs=0.1)
+    found = json.loads(profile.read_text())["dimensions"]["good"]
+    assert trust[1:5] == [f"{found['scale'][0]:g}", "to", f"{found['scale'][1]:g}", f"{found['full']['r']:.3f}"[1:]]
+    assert "learned from rated.jsonl: intervals hold for texts like those" in " ".join(many.split())
     gaps = [
         {"id": str(k), "answer": text, "references": ["b"], "judge": "answer"} for k, text in enumerate(["b", "", ""])
     ]

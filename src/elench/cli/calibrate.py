@@ -54,7 +54,7 @@ def command(
     Use it like any metric: elench score FILE -m profile:OUT#dimension (or profile:OUT for all dimensions)."""
     from elench.errors import UsageError
     from elench.evaluate.calibrate import calibrate, measure_costs
-    from elench.evaluate.calibrate_data import CANDIDATES, file_source, rated_table
+    from elench.evaluate.calibrate_data import CANDIDATES, file_source, rated_table, text_hashes
     from elench.metrics import metric
     from elench.metrics.profile import read_profile
 
@@ -78,7 +78,8 @@ def command(
     if prior is None:
         earlier = _shipped_prior(judge, table.metrics)
     costs = measure_costs(table, table.metrics, sample, models) if sample else {}
-    content = calibrate(table, judge, costs, source=file_source(rated, table), prior=earlier, seed=seed)
+    source = {**file_source(rated, table), "texts": text_hashes(table)}
+    content = calibrate(table, judge, costs, source=source, prior=earlier, seed=seed)
     out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     show(content, str(out))
 
@@ -139,7 +140,7 @@ def show(content: dict[str, Any], name: str) -> None:
     from elench.grid import Cell, Grid, limits, number
     from elench.show.tables import render
 
-    header = ("dimension", "n", "r", "best single metric", "r ", "ms", "cheap r", "cheap ms", "+40 ratings")
+    header = ("dimension", "n", "r", "best single metric", "its r", "ms", "cheap r", "cheap ms", "+40 ratings")
     rows = []
     for dimension, found in content["dimensions"].items():
         full, cheap, single, more = found["full"], found["cheap"], found["single"], found["more_ratings"]
@@ -157,21 +158,38 @@ def show(content: dict[str, Any], name: str) -> None:
             )
         )
     made_of = [
-        (dimension, ", ".join(f"{spec} {weight:+.2f}" for spec, weight in list(found["full"]["weights"].items())[:5]),
+        (dimension, ", ".join(f"{spec} {weight:+.2g}" for spec, weight in list(found["full"]["weights"].items())[:5]),
+         f"±{found['full']['error95']:.2g} ({found['scale'][0]:.3g} to {found['scale'][1]:.3g})",
          ", ".join(f"{point['ratings']}: {number(point['r'])}" for point in found["curve"]) or "–")
         for dimension, found in content["dimensions"].items()
     ]  # fmt: skip
     data = content["data"]
     title = f"{name}: {data['records']} records, {data['groups']} groups of {data['file']}"
-    notes = ["r: Pearson on groups not trained on (5 folds), 95 % bootstrap interval over groups", *content["notes"]]
-    if content.get("prior"):
-        notes.append(f"few ratings lean on the profile {content['prior'][:12]} (--prior none: on nothing)")
-    notes.append("weight: change of the predicted rating when the metric rises by one standard deviation")
     grids = [
         Grid(title, header, tuple(rows), "lrrl"),
-        Grid("", ("dimension", "what carries it, with weights", "ratings: r"), tuple(made_of), "lll"),
+        Grid(
+            "", ("dimension", "what carries it, with weights", "95 % of errors", "ratings: r"), tuple(made_of), "llll"
+        ),
     ]
-    click.echo(render(grids, notes, "text", table_width()), nl=False)
+    click.echo(render(grids, _notes(content, name), "text", table_width()), nl=False)
+
+
+def _notes(content: dict[str, Any], name: str) -> list[str]:
+    """What the tables of a profile mean, and how far to trust them."""
+    from elench.metrics.profile import read_shipped
+
+    dimensions = content["dimensions"]
+    notes = ["r: Pearson on groups not trained on (5 folds), 95 % bootstrap interval over groups", *content["notes"]]
+    if weak := [d for d, found in dimensions.items() if (found["full"]["ci95"][0] or 0.0) <= 0]:
+        notes.append(f"{', '.join(weak)}: the interval of r includes 0, so the predictions may be worthless")
+    if content.get("prior"):
+        shipped = read_shipped(content["judge"])
+        which = "shipped profile" if shipped and shipped.sha256 == content["prior"] else "profile"
+        notes.append(f"few ratings lean on the {which} {content['prior'][:12]} (--prior none: on nothing)")
+    notes.append("weight: change of the predicted rating when the metric rises by one standard deviation")
+    notes.append("95 % of errors: of single predictions, with the range of the ratings; ratings: r: learning curve")
+    notes.append("ms: CPU time per record; cheap: the cheapest mix with 95 % of the agreement, [variant=cheap]")
+    return [*notes, f"use it: elench score FILE -m profile:{name}#{next(iter(dimensions))}"]
 
 
 def _ms(value: float | None) -> str:

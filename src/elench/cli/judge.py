@@ -40,6 +40,7 @@ def command(
     line."""
     import elench
     from elench.errors import UsageError
+    from elench.metrics.profile import read_profile
     from elench.records.record import Record, read_records
     from elench.show.tables import render
 
@@ -58,8 +59,12 @@ def command(
     name = profile or PROFILES[kinds[0]]
     metrics = metrics_from((f"profile:{name}",))
     result = elench.score(records, metrics, models=models_for(metrics, family, model, dtype, device, pull))
-    grids = [_one(result)] if len(records) == 1 else [_systems(result, name)]
-    notes = [f"profile {name}: predicted human ratings; agreement with people and its limits: docs/results/profiles.md"]
+    grids = [_one(result) if len(records) == 1 else _systems(result, name), _trust(name)]
+    learned = read_profile(name).content["data"]["file"]
+    notes = [
+        f"profile {name}, learned from {learned}: intervals hold for texts like those",
+        f"for texts of your own: elench certify {result.specs[0]} RATED.jsonl -o cert.json",
+    ]
     notes += _unscored(result, len(records))
     click.echo(render(grids, notes, "text", table_width(90)), nl=False)
     scored = any(value is not None for spec in result.specs for value in result.values(spec))
@@ -93,6 +98,19 @@ def _one(result: Result) -> Grid:
         predicted = min(max(score.value, low), high)  # within the rating scale
         rows.append((spec.partition("#")[2], f"{predicted:.2f}", f"{low:.2f} to {high:.2f}", most))
     return Grid("", ("dimension", "predicted", "95 % of such ratings", "what counts most"), tuple(rows), "lrrl")
+
+
+def _trust(name: str) -> Grid:
+    """What the predictions are worth, by the profile's own data."""
+    from elench.grid import Cell, Grid, limits, number
+    from elench.metrics.profile import read_profile
+
+    rows = []
+    for dimension, found in read_profile(name).content["dimensions"].items():
+        full, (low, high) = found["full"], found["scale"]
+        agreement = Cell(number(full["r"]), under=limits(*full["ci95"]).strip("[]"))
+        rows.append((dimension, f"{low:g} to {high:g}", agreement, str(full["n"])))
+    return Grid("Agreement with people on groups not trained on", ("dimension", "scale", "r", "n"), tuple(rows), "llrr")
 
 
 def _systems(result: Result, name: str) -> Grid:

@@ -56,7 +56,8 @@ def command(
     if certificates:
         from elench.evaluate.certify import require
 
-        require(certificates, {str(m): session.signature(m) for m in metrics})
+        for line in list(require(certificates, {str(m): session.signature(m) for m in metrics})):
+            click.echo(f"elench: {line}", err=True)
     shown = _printer(metrics, EXPLAINED if out else None) if explain else None
     meta = score_file(Job(file, metrics, out, session, strict, resume, explain, shown))
     if explain and out and meta["records"] > EXPLAINED:

@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 UNDIRECTED = frozenset(("length", "signal[of=copied]"))
 """Metrics of which neither more nor less is better in itself."""
 FEWEST_RATINGS, FEWEST_GROUPS = 20, 5
-SIZES = (15, 25, 50, 100, 200, 400, 800)
+SIZES = (15, 20, 30, 45, 70, 100, 200, 400, 800)
 """Points of the learning curve, where there are that many ratings to train on."""
 REPEATS = 6
 """Draws of the ratings at each point of the learning curve."""

@@ -78,6 +78,14 @@ def file_source(path: Path, table: Judgements) -> dict[str, object]:
     return {"file": path.name, "sha256": digest, "records": len(table.records), "groups": len(set(table.items))}
 
 
+def text_hashes(table: Judgements) -> list[str]:
+    """A short hash of each record's texts: by these a profile knows the records that it learned from."""
+    texts = ((r.context, r.question, r.answer, r.summary) for r in table.records)
+    return [
+        hashlib.sha256("\0".join(t or "" for t in four).encode("utf-8", "replace")).hexdigest()[:12] for four in texts
+    ]
+
+
 def _only_metrics(table: Judgements, wanted: Sequence[str]) -> Judgements:
     """The columns that elench itself can compute again: a profile cannot be made of another tool's scores."""
     from elench.metrics import metric

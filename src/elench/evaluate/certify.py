@@ -7,7 +7,7 @@ signature, and the certificate no longer applies (`elench score --require-certif
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elench.errors import UsageError
-from elench.evaluate.calibrate_data import file_source, judged
+from elench.evaluate.calibrate_data import file_source, judged, text_hashes
 from elench.evaluate.judgements import Judgements, load
 from elench.evaluate.meta import evaluate
 from elench.evaluate.sanity_baselines import with_baselines
 from elench.evaluate.slices import slices
-from elench.metrics.profile import content_hash
+from elench.metrics.profile import Profile, content_hash
 from elench.stats.agreement import rating_matrix
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def certify(metric: Metric, path: Path, asked: Asked, models: ModelSet | None = 
 
     table = load(path).choose((), asked.dimensions)
     judge = judged(table)
+    _require_unseen(metric, path, table)
     result = elench.score(table.records, [metric], models=models)
     spec = str(metric)
     scores = np.array([np.nan if v is None else v for v in result.values(spec)], dtype=np.float64)
@@ -77,6 +78,18 @@ def certify(metric: Metric, path: Path, asked: Asked, models: ModelSet | None = 
         "passed": all(reaches(d["r"], asked.floor) for d in dimensions.values()),
     }
     return {**content, "sha256": content_hash(content)}
+
+
+def _require_unseen(metric: Metric, path: Path, table: Judgements) -> None:
+    """Refuse records that a profile learned from: they cannot test it."""
+    if not isinstance(metric, Profile):
+        return
+    known = metric.profile.content["data"].get("texts")
+    seen = sum(text in set(known) for text in text_hashes(table)) if known else 0
+    if seen or (not known and path.stem in metric.learned_from):
+        what = f"{seen} of these {len(table.records)} records" if seen else f"a file called {path.name}"
+        rest = "calibrate on a part of the file and certify on the rest" if seen else "rename it if it is another one"
+        raise UsageError(f"{path}: {metric} learned from {what}, which therefore cannot test it; {rest}")
 
 
 def reaches(r: float | None, floor: float) -> bool:
@@ -216,8 +229,9 @@ def read_certificate(path: Path) -> dict[str, Any]:
     return content
 
 
-def require(paths: Sequence[Path], signatures: Mapping[str, str]) -> None:
-    """Refuse a run in which a metric has no certificate, another signature than its certificate, or one that failed."""
+def require(paths: Sequence[Path], signatures: Mapping[str, str]) -> Iterator[str]:
+    """Refuse a run in which a metric has no certificate, another signature than its certificate, or one that failed;
+    for each metric a line on what its certificate says."""
     held = {content["spec"]: (path, content) for path in paths for content in [read_certificate(path)]}
     for spec, signature in signatures.items():
         if spec not in held:
@@ -235,3 +249,5 @@ def require(paths: Sequence[Path], signatures: Mapping[str, str]) -> None:
                 for name, d in low.items()
             )
             raise UsageError(f"{path}: {spec} is below the floor {content['floor']:g}: {figures}")
+        said = [f"{name} r = {d['r']:.3f} (n = {d['n']})" for name, d in content["dimensions"].items()]
+        yield f"{path}: {spec} is certified on {content['data']['file']}: {', '.join(said)}"

@@ -24,7 +24,7 @@ from elench.evaluate.judgements import Judgements, from_records
 from elench.evaluate.meta_sections import Section, estimates
 from elench.grid import Grid
 from elench.records.record import Record
-from elench.stats.estimation import prediction_powered
+from elench.stats.estimation import FEWEST, prediction_powered
 from elench.stats.preference import agreement
 from elench.stats.resampling_plan import codes
 
@@ -186,9 +186,10 @@ def _powered(metric: str, first: str, second: str, rated: Judgements, dimension:
     groups = [one.records[k].group or key for k, key in zip(a, keys, strict=True)]
     got = prediction_powered(human, score, groups=groups)
     saved = None if got.worth is None else max(0, round(got.rated * (got.worth - 1)))
-    return PoweredDifference(
-        metric, dimension, first, second, got.value, got.low, got.high, got.rated, saved, got.reason
-    )
+    reason = got.reason
+    if got.value is None:
+        reason = f"only {got.rated} items are rated for both systems; rate the same items of both (at least {FEWEST})"
+    return PoweredDifference(metric, dimension, first, second, got.value, got.low, got.high, got.rated, saved, reason)
 
 
 def _share(p: Preference) -> str:

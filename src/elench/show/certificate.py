@@ -7,7 +7,7 @@ from dataclasses import replace
 from html import escape
 from typing import Any
 
-from elench.evaluate.certify import no_r, reaches
+from elench.evaluate.certify import FEWEST, no_r, reaches
 from elench.grid import Cell, Grid, limits, number
 from elench.show.page import Section, note, page
 from elench.show.tables import as_html
@@ -43,7 +43,7 @@ def certificate_grids(content: Mapping[str, Any]) -> list[Grid]:
         "n",
         "r",
         "best baseline",
-        "beaten",
+        "beats it",
         "human ceiling",
         "length bias",
         f"floor {content['floor']:g}",
@@ -61,6 +61,7 @@ def certificate_notes(content: Mapping[str, Any]) -> list[str]:
         f"signature: {content['signature']}",
         f"{content['scored']} records scored, {content['unscored']} unscored",
         "r: Pearson with a 95 % bootstrap interval over groups; human ceiling: a rater against the mean of the others",
+        "beats it: significantly above every sanity baseline; floor: of r itself, not of the lower end of its interval",
         "length bias: correlation of the text's length with what the rating does not explain of the score",
         f"scored twice: {again['n']} records, largest difference {_plain(again['largest_difference'])}",
         f"sha256 {content['sha256']}",
@@ -68,6 +69,10 @@ def certificate_notes(content: Mapping[str, Any]) -> list[str]:
     if content["position_bias"] is not None:
         notes.append(f"position bias: the text is preferred by {content['position_bias']:+.3f} when shown first")
     for name, found in content["dimensions"].items():
+        if found["human_ceiling"] is None:
+            notes.append(f"{name}: no human ceiling, which needs `ratings` of {FEWEST} records by at least two people")
+        if not found["slices"]:
+            notes.append(f"{name}: no slices, because none has {FEWEST} rated records")
         if found["r"] is None:
             notes.append(f"{name}: no r: {no_r(found)}")
         if systems := found["bias"].get("systems"):
