@@ -118,10 +118,12 @@ def test_a_profile_is_not_certified_on_records_that_it_learned_from(made, tmp_pa
     profile = tmp_path / "p.json"
     run("calibrate", learned, "-m", "f1,length", "-o", profile, "--sample", 0)
     arguments = ("-o", tmp_path / "c.json", "-d", "good")
-    for file, said in ((learned, "100 of these 100 records"), (mixed, "10 of these 50 records")):
-        with pytest.raises(UsageError, match=f"learned from {said}, which therefore cannot test it"):
-            run("certify", f"profile:{profile}#good", file, *arguments)
+    with pytest.raises(UsageError, match="learned from 100 of these 100 records, which therefore cannot test it"):
+        run("certify", f"profile:{profile}#good", learned, *arguments)
     assert not (tmp_path / "c.json").exists()
+    printed = run("certify", f"profile:{profile}#good", mixed, *arguments).output
+    assert "10 records left out: the profile learned from the same texts" in printed
+    assert read_certificate(tmp_path / "c.json")["dimensions"]["good"]["n"] == 40
     assert run("certify", f"profile:{profile}#good", rest, *arguments).return_value == 0
     shipped = write(tmp_path / "kpqa_marco.jsonl", rows)
     with pytest.raises(UsageError, match=r"learned from a file called kpqa_marco.jsonl, .* rename it"):
@@ -155,8 +157,12 @@ def test_length_bias_is_what_the_rating_does_not_explain():
         words, good = int(rng.integers(1, 30)), float(rng.normal())
         score = {"biased": good + 0.1 * words}
         rows.append({"id": str(k), "answer": "w " * words, "judge": "answer", "human": {"g": good}, "scores": score})
-    table = from_records([Record.from_object(r) for r in rows])
-    assert bias(table)["length"] > 0.9
+    for k, row in enumerate(rows):
+        row["system"] = "long" if k < 3 else "other"
+        row["scores"] = {"biased": row["scores"]["biased"] + (5 if k < 3 else 0)}
+    found = bias(from_records([Record.from_object(r) for r in rows]))
+    assert found["length"] > 0.7
+    assert found["systems"]["favoured"][::2] == ["long", 3] and found["systems"]["disfavoured"][::2] == ["other", 297]
 
 
 def test_too_few_scored_records_are_refused(tmp_path):

@@ -62,6 +62,7 @@ def command(
     grids = [_one(result) if len(records) == 1 else _systems(result, name), _trust(name)]
     learned = read_profile(name).content["data"]["file"]
     notes = [
+        "r: on groups that the profile was not trained on, with its 95 % interval",
         f"profile {name}, learned from {learned}: intervals hold for texts like those",
         f"for texts of your own: elench certify {result.specs[0]} RATED.jsonl -o cert.json",
     ]
@@ -110,7 +111,7 @@ def _trust(name: str) -> Grid:
         full, (low, high) = found["full"], found["scale"]
         agreement = Cell(number(full["r"]), under=limits(*full["ci95"]).strip("[]"))
         rows.append((dimension, f"{low:g} to {high:g}", agreement, str(full["n"])))
-    return Grid("Agreement with people on groups not trained on", ("dimension", "scale", "r", "n"), tuple(rows), "llrr")
+    return Grid("Agreement with people", ("dimension", "scale", "r", "n"), tuple(rows), "llrr")
 
 
 def _systems(result: Result, name: str) -> Grid:

@@ -7,6 +7,7 @@ signature, and the certificate no longer applies (`elench score --require-certif
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -52,9 +53,15 @@ def certify(metric: Metric, path: Path, asked: Asked, models: ModelSet | None = 
     """Score the rated records of a file and measure the metric against them."""
     import elench
 
-    table = load(path).choose((), asked.dimensions)
-    judge = judged(table)
-    _require_unseen(metric, path, table)
+    whole = load(path).choose((), asked.dimensions)
+    judge = judged(whole)
+    table = _unseen(metric, path, whole)
+    learned = len(whole.records) - len(table.records)
+    if learned and len(table.records) < FEWEST:
+        raise UsageError(
+            f"{path}: {metric} learned from {learned} of these {len(whole.records)} records, which therefore cannot "
+            f"test it, and {FEWEST} others are needed; calibrate on a part of the file and certify on the rest"
+        )
     result = elench.score(table.records, [metric], models=models)
     spec = str(metric)
     scores = np.array([np.nan if v is None else v for v in result.values(spec)], dtype=np.float64)
@@ -68,7 +75,8 @@ def certify(metric: Metric, path: Path, asked: Asked, models: ModelSet | None = 
         "spec": spec,
         "signature": result.signatures[spec],
         "judge": judge,
-        "data": file_source(path, table),
+        "data": file_source(path, whole),
+        "learned_from": learned,
         "scored": int(np.isfinite(scores).sum()),
         "unscored": int((~np.isfinite(scores)).sum()),
         "floor": asked.floor,
@@ -80,16 +88,19 @@ def certify(metric: Metric, path: Path, asked: Asked, models: ModelSet | None = 
     return {**content, "sha256": content_hash(content)}
 
 
-def _require_unseen(metric: Metric, path: Path, table: Judgements) -> None:
-    """Refuse records that a profile learned from: they cannot test it."""
+def _unseen(metric: Metric, path: Path, table: Judgements) -> Judgements:
+    """Without the records whose texts a profile learned from: they cannot test it."""
     if not isinstance(metric, Profile):
-        return
-    known = metric.profile.content["data"].get("texts")
-    seen = sum(text in set(known) for text in text_hashes(table)) if known else 0
-    if seen or (not known and path.stem in metric.learned_from):
-        what = f"{seen} of these {len(table.records)} records" if seen else f"a file called {path.name}"
-        rest = "calibrate on a part of the file and certify on the rest" if seen else "rename it if it is another one"
-        raise UsageError(f"{path}: {metric} learned from {what}, which therefore cannot test it; {rest}")
+        return table
+    if "texts" in metric.profile.content["data"]:
+        known = set(metric.profile.content["data"]["texts"])
+        return table.where([text not in known for text in text_hashes(table)])
+    if path.stem in metric.learned_from:
+        raise UsageError(
+            f"{path}: {metric} learned from a file called {path.name}, which therefore cannot test it; rename it if it "
+            "is another one"
+        )
+    return table
 
 
 def reaches(r: float | None, floor: float) -> bool:
@@ -184,11 +195,14 @@ def bias(table: Judgements) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if np.ptp(length) > 0 and np.ptp(rest) > 0:
         found["length"] = float(np.corrcoef(length, rest)[0, 1])
-    systems = sorted({r.system for r in records if r.system is not None})
+    systems = Counter(sorted(r.system for r in records if r.system is not None))
     shifts = {name: float(rest[[r.system == name for r in records]].mean()) for name in systems}
     if len(shifts) > 1:
         most, least = max(shifts, key=shifts.__getitem__), min(shifts, key=shifts.__getitem__)
-        found["systems"] = {"favoured": [most, shifts[most]], "disfavoured": [least, shifts[least]]}
+        found["systems"] = {
+            "favoured": [most, shifts[most], systems[most]],
+            "disfavoured": [least, shifts[least], systems[least]],
+        }
     return found
 
 

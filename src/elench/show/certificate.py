@@ -66,6 +66,8 @@ def certificate_notes(content: Mapping[str, Any]) -> list[str]:
         f"scored twice: {again['n']} records, largest difference {_plain(again['largest_difference'])}",
         f"sha256 {content['sha256']}",
     ]
+    if learned := content.get("learned_from"):
+        notes.append(f"{learned} records left out: the profile learned from the same texts")
     if content["position_bias"] is not None:
         notes.append(f"position bias: the text is preferred by {content['position_bias']:+.3f} when shown first")
     for name, found in content["dimensions"].items():
@@ -76,9 +78,14 @@ def certificate_notes(content: Mapping[str, Any]) -> list[str]:
         if found["r"] is None:
             notes.append(f"{name}: no r: {no_r(found)}")
         if systems := found["bias"].get("systems"):
-            (most, up), (least, down) = systems["favoured"], systems["disfavoured"]
-            notes.append(f"{name}: favours {most} ({up:+.2f} sd), disfavours {least} ({down:+.2f} sd)")
+            up, down = _shift(*systems["favoured"]), _shift(*systems["disfavoured"])
+            notes.append(f"{name}: favours {up}, disfavours {down}; chance, where n is small")
     return notes
+
+
+def _shift(system: str, shift: float, n: int | None = None) -> str:
+    """How far a system's scores lie above what its ratings explain; earlier certificates do not say n."""
+    return f"{system} ({shift:+.2f} sd{'' if n is None else f', n = {n}'})"
 
 
 def _plain(value: float | None) -> str:
