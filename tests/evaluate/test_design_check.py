@@ -134,3 +134,11 @@ def test_the_command_says_why_there_is_no_share(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["compare", str(path), "-m", "f1", "--rated", str(path), "--calibrate"])
     assert done.exit_code == 0 and "people agree" in done.output and "false alarms" in done.output, done.output
     assert "only 2 rated" in done.output
+
+
+def test_no_share_of_people_is_printed_as_certain() -> None:
+    rows = answers({"a": 0.9, "b": 0.6, "c": 0.2}, 60, True, 1)
+    found = compare(rows, "f1", draws=200, rated=rows)
+    shares = [pair["agree"] for pair in found.extra["preferences"]]
+    assert max(shares) > 0.995
+    assert ">99%" in found.render() and "100% [" not in found.render()

@@ -195,7 +195,13 @@ def _powered(metric: str, first: str, second: str, rated: Judgements, dimension:
 def _share(p: Preference) -> str:
     if p.agree is None:
         return "–"
-    return f"{p.agree:.0%} [–]" if p.low is None or p.high is None else f"{p.agree:.0%} [{p.low:.0%}, {p.high:.0%}]"
+    ends = "–" if p.low is None or p.high is None else f"{_percent(p.low)}, {_percent(p.high)}"
+    return f"{_percent(p.agree)} [{ends}]"
+
+
+def _percent(share: float) -> str:
+    """A probability; an estimate is never certain."""
+    return ">99%" if share > 0.99 else "<1%" if share < 0.01 else f"{share:.0%}"
 
 
 def worth_grids(
