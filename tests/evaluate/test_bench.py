@@ -8,8 +8,9 @@ from click.testing import CliRunner
 
 from elench.cli import cli
 from elench.errors import UsageError
-from elench.evaluate.bench import sampled
+from elench.evaluate.bench import every_spec, sampled
 from elench.evaluate.judgements import from_records
+from elench.metrics import metric
 from elench.records.record import Record
 from tests.evaluate.rated import rated_records, write
 
@@ -177,6 +178,13 @@ def test_a_file_whose_ratings_are_all_equal_has_no_table(made, tmp_path):
     write(tmp_path / "flat.jsonl", rows)
     assert "flat: left out, all ratings are equal" in bench("--data", tmp_path, "-o", tmp_path / "b.json", "-m", "f1")
     assert json.loads((tmp_path / "b.json").read_text())["entries"] == []
+
+
+def test_every_form_of_every_metric_is_measured():
+    specs = every_spec()
+    assert {"questeval", "questeval[form=ours]", "questeval[form=code]", "qsts[form=ours]"} <= set(specs)
+    assert {"rouge-l-kpqa[form=ours]", "profile:answers", "f1"} <= set(specs) and "questeval[form=paper]" not in specs
+    assert all(metric(spec) for spec in specs if not spec.startswith("profile:")) and len(set(specs)) == len(specs)
 
 
 def test_a_sample_keeps_groups_whole():

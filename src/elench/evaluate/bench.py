@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from elench.metrics.base import Metric
 
 FORMAT = "elench bench 1"
-FORMS = ("qrelscore[form=code]", "qascore[form=code]", "questeval[form=code]", "qsts[form=code]")
-"""Further forms of metrics, beside the defaults."""
 COSTS = {"parser": 2, "vectors": 2, "reader": 3, "support": 4, "causal": 5, "masked": 6, "asker": 9}
 """Models by the time they take; others: 1. Cheap metrics are run first."""
 TRAINED_ON = frozenset(("evouna_nq", "semeval2013", "sas"))
@@ -167,14 +165,28 @@ def sampled(table: Judgements, most: int, seed: int = 0) -> Judgements:
     return table.where(np.isin(group, order[: max(1, int((sizes <= most).sum()))]))
 
 
-def _to_run(bench: Bench, judge: str, table: Judgements) -> list[tuple[Metric, str]]:
-    """The metrics that apply to a file and whose models are here, with their signatures."""
-    from elench.metrics import all_metrics, metric, split_specs
+def every_spec() -> list[str]:
+    """All metrics, in all of their forms, and the shipped profiles."""
+    from elench.metrics import all_metrics
     from elench.metrics.profile import SHIPPED
 
-    profiles = [f"profile:{path.stem}" for path in sorted(SHIPPED.glob("*.json"))]
-    every = [name for name in all_metrics() if name not in LEFT_OUT]
-    specs = [s for spec in (bench.specs or (*every, *FORMS, *profiles)) for s in split_specs(spec)]
+    chosen = {name: kind for name, kind in all_metrics().items() if name not in LEFT_OUT}
+    forms = [
+        f"{name}[form={form}]"
+        for name, kind in chosen.items()
+        for parameter in kind.parameters()
+        if parameter.name == "form"
+        for form in parameter.metadata["choices"]
+        if form != parameter.default
+    ]
+    return [*chosen, *forms, *(f"profile:{path.stem}" for path in sorted(SHIPPED.glob("*.json")))]
+
+
+def _to_run(bench: Bench, judge: str, table: Judgements) -> list[tuple[Metric, str]]:
+    """The metrics that apply to a file and whose models are here, with their signatures."""
+    from elench.metrics import metric, split_specs
+
+    specs = [s for spec in (bench.specs or every_spec()) for s in split_specs(spec)]
     found = []
     for spec in specs:
         one = metric(spec)
