@@ -198,6 +198,10 @@ def test_a_sample_keeps_groups_whole():
 def test_a_folder_without_ratings_is_refused(tmp_path):
     with pytest.raises(UsageError, match=r"no \.jsonl file in it has"):
         bench("--data", tmp_path, "-o", tmp_path / "b.json")
+    with pytest.raises(UsageError, match=r"none/b\.json: its folder does not exist"):
+        bench("--data", tmp_path, "-o", tmp_path / "none" / "b.json")
+    with pytest.raises(UsageError, match=r"b\.json: no such file; give --data DIR to measure"):
+        bench("-o", tmp_path / "b.json")
     (tmp_path / "b.json").write_text("{}")
     with pytest.raises(UsageError, match="not a file of `elench bench`"):
         bench("--data", tmp_path, "-o", tmp_path / "b.json")

@@ -44,6 +44,8 @@ def command(
     from elench.show.figures import fill as fill_figures
     from elench.show.leaderboard import write_pages
 
+    if not out.parent.is_dir():
+        raise UsageError(f"{out}: its folder does not exist")
     session = Session(models_for(metrics_from(specs) if specs else [], family, model, dtype, device, pull))
 
     def say(line: str) -> None:
