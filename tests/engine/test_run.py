@@ -229,6 +229,7 @@ def test_a_record_has_the_same_fate_in_workers_over_http_and_as_a_reward(tmp_pat
         completions=[r["answer"] for r in records], references=[r.get("references") for r in records]
     )
     assert [value is None for value in rewarded] == [FATES[r["id"]] is not None for r in records]
+    assert reward("f1", judge="answer", missing=-1.0)(completions=["dog", "dog"], references=[{}, "dog"]) == [-1.0, 1.0]
 
 
 def test_strict_stops_at_the_first_bad_line(tmp_path):

@@ -62,6 +62,14 @@ def test_scores_join_by_id_and_system_in_any_order(tmp_path: Path) -> None:
     assert (by["mine"]["kind"], by["peer"]["kind"], by["mine"]["n"]) == ("metric", "peer", 30)
 
 
+def test_scores_of_an_interrupted_run_are_refused(tmp_path: Path) -> None:
+    rows = rated(30)
+    file, scores = write(tmp_path / "r.jsonl", rows), write(tmp_path / "s.jsonl", scored(rows, keep=20))
+    (tmp_path / "s.journal.jsonl").write_text("{}\n")  # `elench score` removes it when it is done
+    done = run(file, "--scores", scores)
+    assert done.returncode == 2 and "this run is not complete" in done.stderr
+
+
 def test_sanity_baselines_stand_in_every_table_unless_refused(tmp_path: Path) -> None:
     file = write(tmp_path / "r.jsonl", rated(30))
     by = {row["metric"]: row for row in found(file)["rows"]}

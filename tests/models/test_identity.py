@@ -109,6 +109,22 @@ def classifier(folder: Path, labels: list[str], **settings: Any) -> ModelSet:
     return ModelSet({"support": str(folder)})
 
 
+def test_a_model_that_does_not_run_as_asked_is_named(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    """Stored models have no float16: the command says so, and the signature prints what they really compute in."""
+    from elench.cli._options import models_for
+    from elench.metrics import metric
+
+    monkeypatch.setenv("ELENCH_MODELS", str(tiny("bert").parent))
+    classifier(tmp_path / "support", ["supported", "contradicted", "absent"])
+    named = (f"support={tmp_path / 'support'}", f"encoder={tiny('bert')}")
+    models = models_for([metric("support")], "embedded", named, "float16", None, False)
+    said = capsys.readouterr().err
+    assert "support=support@" in said and "/torch/float32 on cpu" in said and "encoder=" not in said
+    assert models.fingerprint("encoder").endswith("/torch/float16")
+    models_for([metric("support")], "embedded", named, "float32", "cpu", False)
+    assert capsys.readouterr().err == ""
+
+
 def test_a_stored_classifier_answers_without_code_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Probabilities equal those of transformers' own pair classifier on the same weights (float16 as stored)."""
     torch = pytest.importorskip("torch")

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from elench.engine.scoring import score
 from elench.errors import UsageError
 from elench.metrics import metric as parse_metric
 from elench.metrics.base import Metric
-from elench.records.record import JUDGES, Record
+from elench.records.record import JUDGES
 from elench.text.answers import holds
 
 if TYPE_CHECKING:
@@ -44,34 +44,45 @@ def reward(
     judged = judge or getattr(chosen, "judge", "") or (chosen.judges[0] if len(chosen.judges) == 1 else "")
     if judged not in (chosen.judges or JUDGES):
         raise UsageError(f"{chosen} can judge {', '.join(chosen.judges)}: name what the generator writes with judge=…")
-    sign = 1.0 if chosen.higher_is_better else -1.0
 
     def function(
         prompts: Sequence[Any] | None = None, completions: Sequence[Any] = (), **columns: Any
     ) -> list[float | None]:
         if not completions:
             return []
-        given = [name for name in FIELDS if name in columns]
-        if lacking := [name for name in chosen.reads if name != judged and name not in given]:
-            raise UsageError(f"{chosen} reads {' and '.join(lacking)}: the data set has no such column")
-        for name in given:
-            if len(columns[name]) != len(completions):
-                raise UsageError(f"column {name!r} has {len(columns[name])} rows for {len(completions)} completions")
-        records = []
-        for i, completion in enumerate(completions):
-            fields = {name: columns[name][i] for name in given if columns[name][i] is not None}
-            if isinstance(fields.get("references"), str):
-                fields["references"] = [fields["references"]]
-            fields[judged] = completion_text(completion)
-            records.append(Record.from_object({"id": str(i), "judge": judged, **fields}))
-        values = score(records, chosen, models=models).values(str(chosen))
-        known = [sign * value for value in values if value is not None]
-        bound = sign * chosen.range[0 if sign > 0 else 1]
-        worst = bound if math.isfinite(bound) else min(known, default=0.0) - 1.0
-        return [(worst if missing == "worst" else missing) if v is None else sign * v for v in values]
+        rows = _rows(chosen, judged, completions, {name: columns[name] for name in FIELDS if name in columns})
+        return _rewards(chosen, score(rows, chosen, models=models).values(str(chosen)), missing)
 
     function.__name__ = re.sub(r"\W+", "_", f"elench_{chosen}").strip("_")
     return function
+
+
+def _rows(
+    metric: Metric, judged: str, completions: Sequence[Any], columns: Mapping[str, Sequence[Any]]
+) -> list[dict[str, Any]]:
+    """Completions and columns of the data set as records; an empty cell is a field that the record does not have."""
+    if lacking := [name for name in metric.reads if name != judged and name not in columns]:
+        raise UsageError(f"{metric} reads {' and '.join(lacking)}: the data set has no such column")
+    for name, column in columns.items():
+        if len(column) != len(completions):
+            raise UsageError(f"column {name!r} has {len(column)} rows for {len(completions)} completions")
+    rows = []
+    for i, completion in enumerate(completions):
+        fields = {name: column[i] for name, column in columns.items() if column[i] is not None}
+        rows.append({"id": str(i), "judge": judged, **fields, judged: completion_text(completion)})
+    return rows
+
+
+def _rewards(
+    metric: Metric, values: Sequence[float | None], missing: float | Literal["worst"] | None
+) -> list[float | None]:
+    """Scores as rewards: more is better, and `missing` for what has no score."""
+    sign = 1.0 if metric.higher_is_better else -1.0
+    known = [sign * value for value in values if value is not None]
+    if missing == "worst":
+        bound = sign * metric.range[0 if metric.higher_is_better else 1]
+        missing = bound if math.isfinite(bound) else min(known, default=0.0) - 1.0
+    return [missing if value is None else sign * value for value in values]
 
 
 def completion_text(completion: Any) -> str:

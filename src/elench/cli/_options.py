@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from elench.errors import UsageError
+from elench.errors import ElenchError, UsageError
 
 if TYPE_CHECKING:
     from elench.metrics.base import Metric
-    from elench.models.base import ModelSet
+    from elench.models.base import Identity, ModelSet
 
 Command = Callable[..., Any]
 FAMILIES = ["embedded", "large", "large-lm", "paper"]
@@ -102,9 +103,9 @@ def model_options(command: Command) -> Command:
 
 
 def metrics_from(specs: tuple[str, ...]) -> list[Metric]:
-    from elench.metrics import metric, split_specs
+    from elench.engine.scoring import parse_metrics
 
-    chosen = [metric(spec) for given in specs for spec in split_specs(given)]
+    chosen = parse_metrics(specs)
     if not chosen:
         raise UsageError("no metric given: -m SPEC[,SPEC…]; see: elench metrics")
     return chosen
@@ -118,13 +119,13 @@ def models_for(
     metrics' own checkpoints and says which roles are not theirs."""
     models = models_from(family, model, dtype, device, pull)
     say_unasked(models, metrics, others)
-    if family != "paper":
-        return models
-    from elench.metrics.paper_models import paper_checkpoints
-    from elench.models.base import ModelSet
+    if family == "paper":
+        from elench.metrics.paper_models import paper_checkpoints
+        from elench.models.base import ModelSet
 
-    models = ModelSet({**models.names, **paper_checkpoints(metrics, models.names)}, family, dtype, device, pull)
-    say_unlike_paper(models, metrics)
+        models = ModelSet({**models.names, **paper_checkpoints(metrics, models.names)}, family, dtype, device, pull)
+        say_unlike_paper(models, metrics)
+    say_unlike_asked(models, metrics)
     return models
 
 
@@ -142,6 +143,22 @@ def say_unlike_paper(models: ModelSet, metrics: Sequence[Metric]) -> None:
 
     if models.family == "paper" and (unlike := unlike_paper(metrics, models.names)):
         click.echo(f"elench: {unlike}", err=True)
+
+
+def say_unlike_asked(models: ModelSet, metrics: Sequence[Metric]) -> None:
+    """One line on the models that do not run as --dtype and --device ask."""
+    if models.device is None and models.dtype == "float32":
+        return
+    if others := [i for i in _identities(metrics, models) if not i.runs_as(models.dtype, models.device)]:
+        named = ", ".join(f"{identity} on {identity.device}" for identity in others)
+        click.echo(f"elench: not run as --dtype and --device ask: {named}", err=True)
+
+
+def _identities(metrics: Sequence[Metric], models: ModelSet) -> Iterator[Identity]:
+    """The models that the metrics ask; one that is missing is reported where it is used."""
+    for role in dict.fromkeys(role for metric in metrics for role in metric.roles):
+        with suppress(ElenchError):
+            yield models.identity(role)
 
 
 def models_from(family: str, model: tuple[str, ...], dtype: str, device: str | None, pull: bool) -> ModelSet:

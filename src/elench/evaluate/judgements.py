@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from elench.errors import UsageError
 from elench.records.record import Record, read_records
 from elench.records.source import Source
-from elench.runs import read_lines
+from elench.runs import Run
 
 Array = NDArray[np.float64]
 
@@ -122,19 +122,19 @@ def from_records(records: Sequence[Record], source: str = "records") -> Judgemen
 def join_scores(table: Judgements, path: str | Path) -> Judgements:
     """Add the columns of one output of `elench score`."""
     place = _places(table)
-    rows: dict[int, dict[str, Any]] = {}
+    run = Run.read(path)
+    rows: dict[int, dict[str, float | None]] = {}
     unknown = 0
-    for _, entry in read_lines(path):
-        key = (str(entry["id"]), entry.get("system"))
-        k = place.get(key, place.get((key[0], None), -1) if key[1] is None else -1)
-        if k < 0:
+    for outcome in run.scored:
+        k = place.get((outcome.id, outcome.system))
+        if k is None:
             unknown += 1
-            continue
-        rows[k] = entry["scores"]
+        else:
+            rows[k] = {spec: outcome.value(spec) for spec in run.specs}
     if not rows:
         raise UsageError(f"{path}: no id of this file is in {table.source}; are they about the same records?")
     columns = [rows.get(k, {}) for k in range(len(table.records))]
-    names = _names(columns)
+    names = run.specs
     both = [name for name in names if table.kinds.get(name) == "metric"]
     if both:
         raise UsageError(f"{path}: {both[0]!r} is already given by another score file or by the records")

@@ -89,6 +89,10 @@ class Identity:
         """Hash for cache keys: files, runtime and number type."""
         return hashlib.sha256(f"{self.sha256} {self.runtime} {self.dtype}".encode()).hexdigest()
 
+    def runs_as(self, dtype: str, device: str | None) -> bool:
+        """Whether the model runs in this number type (float32 asks for none) and on this device (None: wherever)."""
+        return dtype in ("float32", self.dtype) and (device is None or self.device in ("auto", device))
+
     def __str__(self) -> str:
         """`role=name@first 12 digits of the hash/runtime/dtype`, as printed in signatures."""
         return f"{self.role}={self.name}@{self.sha256[:12]}/{self.runtime}/{self.dtype}"

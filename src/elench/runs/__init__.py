@@ -11,8 +11,8 @@
 
 from __future__ import annotations
 
-from elench.runs.run import Run, read_lines
+from elench.runs.run import Run
 from elench.runs.summary import Outcome, Summary
 from elench.runs.writer import RunWriter, beside
 
-__all__ = ["Outcome", "Run", "RunWriter", "Summary", "beside", "read_lines"]
+__all__ = ["Outcome", "Run", "RunWriter", "Summary", "beside"]

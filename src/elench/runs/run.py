@@ -101,13 +101,14 @@ class Run:
     def read(cls, path: str | Path) -> Run:
         """Read the output of `elench score`: OUT.jsonl, .csv or .parquet, with its meta and reject files if present."""
         path = Path(path)
-        if path.is_dir():
-            raise UsageError(f"{path}: is a folder; give the output of elench score")
+        if not path.is_file():
+            problem = "is a folder" if path.is_dir() else "no such file"
+            raise UsageError(f"{path}: {problem}; give the output of elench score")
         if beside(path, ".journal.jsonl").exists():
             raise UsageError(f"{path}: this run is not complete; finish it with elench score … --resume")
         outcomes: list[Outcome] = []
         specs: dict[str, None] = {}
-        for _, line in read_lines(path):
+        for line in _read_lines(path):
             outcomes.append(Outcome.from_object(line))
             specs.update(dict.fromkeys((*line["scores"], *(line.get("unscored") or ()))))
         if not outcomes:
@@ -118,11 +119,8 @@ class Run:
         return cls(outcomes, [*order, *(s for s in specs if s not in order)], header, path)
 
 
-def read_lines(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The checked lines of an output of `elench score`, with their line numbers."""
-    path = Path(path)
-    if not path.is_file():
-        raise UsageError(f"{path}: no such file; give the output of elench score")
+def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The checked lines of an output of `elench score`."""
     suffix = path.suffix.lower()
     read = formats.READERS[suffix] if suffix in TABLES else formats.read_jsonl
     seen: dict[tuple[str, str | None], int] = {}
@@ -137,7 +135,7 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
             also = f" of system {key[1]!r}" if key[1] else ""
             raise UsageError(f"{where}: duplicate id {key[0]!r}{also}, also on line {seen[key]}")
         seen[key] = number
-        yield number, line
+        yield line
 
 
 def _nested(row: Mapping[str, Any], where: str) -> dict[str, Any]:

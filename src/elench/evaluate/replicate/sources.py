@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from elench.errors import ElenchError, UsageError
 from elench.records.record import Record, read_records
+from elench.runs import Run
 
 if TYPE_CHECKING:
-    from elench.metrics.base import Metric
+    from elench.metrics.base import Metric, Score
     from elench.models.base import ModelSet
 
 Array = NDArray[np.float64]
@@ -64,7 +65,6 @@ class Source:
     _records: dict[str, list[Record]] = field(default_factory=dict)
     _places: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     _columns: dict[tuple[int, ...] | str, MetricScores] = field(default_factory=dict)
-    _given: dict[str, dict[tuple[str, str | None], float]] | None = None
 
     def records(self, name: str) -> list[Record]:
         """The records of a data file, or a sample of them."""
@@ -118,18 +118,29 @@ class Source:
         return column
 
     def _from_files(self, data: str, spec: str, reference: int | None) -> MetricScores | None:
-        if self._given is None:
-            self._given = _read_all(self.score_files)
-        given = self._given.get(spec)
-        if given is None or reference is not None:
+        given, signature = self._given(spec)
+        if not given or reference is not None:
             return None
-        keys = [(record.id, record.system) for record in self.records(data)]
-        values = np.array([given.get(key, np.nan) for key in keys], dtype=np.float64)
+        found = [given.get((record.id, record.system)) for record in self.records(data)]
+        values = np.array([np.nan if score is None else score.value for score in found], dtype=np.float64)
         if not np.isfinite(values).any():
             return None
-        return MetricScores(
-            spec, values, _signature_beside(self.score_files, spec) or f"{spec} | from a score file, unsigned"
-        )
+        return MetricScores(spec, values, signature or f"{spec} | from a score file, unsigned")
+
+    @cached_property
+    def _runs(self) -> list[Run]:
+        return [Run.read(path) for path in self.score_files]
+
+    def _given(self, spec: str) -> tuple[dict[tuple[str, str | None], Score], str | None]:
+        """(id, system) → score of a metric in the score files and its signature; files may spell the spec otherwise."""
+        scores: dict[tuple[str, str | None], Score] = {}
+        signature = None
+        for run in self._runs:
+            for name in run.specs:
+                if _first_known(name)[0] == spec:
+                    scores.update({(o.id, o.system): o.scores[name] for o in run.scored if name in o.scores})
+                    signature = signature or run.signatures.get(name)
+        return scores, signature
 
     def _score(self, data: str, spec: str, reference: int | None, models: Mapping[str, str] | None) -> MetricScores:
         import elench
@@ -165,7 +176,7 @@ class Source:
 
         spec, reason = _first_known(specs)
         records = self.records(data)
-        given = _read_evidence(self.score_files, spec)
+        given = {key: score.evidence for key, score in self._given(spec)[0].items() if score.evidence}
         if given:
             return Explained(spec, [given.get((r.id, r.system)) for r in records])
         if reason or self.lexical:
@@ -241,44 +252,3 @@ def _first_known(specs: Specs) -> tuple[str, str | None]:
         except UsageError as error:
             reason = reason or str(error)
     return wanted[0], f"not computed: {reason}"
-
-
-def _read_all(files: Sequence[Path]) -> dict[str, dict[tuple[str, str | None], float]]:
-    """spec → (id, system) → score, over all score files; specs are brought to their canonical form."""
-    from elench.runs import read_lines
-
-    found: dict[str, dict[tuple[str, str | None], float]] = {}
-    for file in files:
-        for _, entry in read_lines(file):
-            for spec, value in entry["scores"].items():
-                if isinstance(value, int | float):
-                    name = _first_known(spec)[0]
-                    found.setdefault(name, {})[str(entry["id"]), entry.get("system")] = float(value)
-    return found
-
-
-def _read_evidence(files: Sequence[Path], spec: str) -> dict[tuple[str, str | None], Mapping[str, Any]]:
-    """(id, system) → evidence of one metric, over all score files."""
-    from elench.runs import read_lines
-
-    found: dict[tuple[str, str | None], Mapping[str, Any]] = {}
-    for file in files:
-        for _, entry in read_lines(file):
-            for name, evidence in (entry.get("evidence") or {}).items():
-                if _first_known(name)[0] == spec:
-                    found[str(entry["id"]), entry.get("system")] = evidence
-    return found
-
-
-def _signature_beside(files: Sequence[Path], spec: str) -> str | None:
-    for file in files:
-        meta = file.with_name(file.stem + ".meta.json")
-        if meta.is_file():
-            try:
-                content: Any = json.loads(meta.read_text(encoding="utf-8"))
-            except ValueError:
-                continue
-            for name, signature in dict(content.get("signatures", {})).items():
-                if _first_known(name)[0] == spec:
-                    return str(signature)
-    return None
