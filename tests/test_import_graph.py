@@ -26,6 +26,7 @@ FLOORS = [
 """From the ground up. Packages of one floor do not import each other."""
 LATER = {
     ("metrics", "engine"): "a metric that is called like a function is scored by the engine",
+    ("engine", "show"): "a result prints itself when asked to",
     ("evaluate", "show"): "a comparison prints itself when asked to",
     ("models", "train"): "the trained asker is built by its trainer's own function",
 }

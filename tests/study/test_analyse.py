@@ -11,12 +11,12 @@ import pytest
 from scipy.stats import PermutationMethod, kendalltau, pearsonr, rankdata, spearmanr, wilcoxon
 
 from elench.errors import UsageError
+from elench.show.study_tables import as_html, as_json, as_text
 from elench.stats.signed_rank import signed_rank
 from elench.study.analyse.quality import judge_raters
 from elench.study.analyse.ranking import Options, analyse_sittings
 from elench.study.analyse.rated import rated_records
 from elench.study.analyse.replication import correlate
-from elench.study.analyse.result_page import as_html, as_json, as_text
 from elench.study.analyse.scores import judgements
 from elench.study.analyse.simulate import as_published
 from elench.study.analyse.sittings import Sitting

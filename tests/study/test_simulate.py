@@ -12,8 +12,9 @@ from click.testing import CliRunner
 from elench.cli import cli
 from elench.errors import UsageError
 from elench.records.record import read_records, write_records
+from elench.show.study_tables import simulation_text
 from elench.study.analyse.crowd import Crowd
-from elench.study.analyse.simulate import simulate_study, simulation_text
+from elench.study.analyse.simulate import simulate_study
 from tests.study.conftest import MakeStudy, outputs
 
 

@@ -49,6 +49,9 @@ def command(
     from elench.engine.session import Session
     from elench.records.judging import PLURAL
     from elench.records.mapping import as_option
+    from elench.runs.clusters import interval_lines
+    from elench.runs.summary import summary_grid
+    from elench.show.tables import render
 
     metrics = metrics_from(specs)
     models = models_for(metrics, family, model, dtype, device, pull)
@@ -73,7 +76,9 @@ def command(
         column = next(iter(beside.values()))
         click.echo(f"elench: {file}: '{column}' is not read; if a system wrote it: {as_option(beside)}", err=True)
     if meta["records"]:
-        _print_table(meta)
+        count = "1 record" if meta["records"] == 1 else f"{meta['records']:,} records"
+        grid = summary_grid(f"{count} of {meta['input']['file']}", meta["metrics"])
+        click.echo(render([grid], interval_lines(meta["metrics"].values()), "text", table_width()), nl=False)
     for line in problems(meta, file, out):
         click.echo(f"elench: {line}", err=True)
     raise click.exceptions.Exit(exit_code(meta, strict))
@@ -137,19 +142,3 @@ def _printer(metrics: list[Metric], most: int | None) -> Callable[[Outcome], Non
             console.print(evidence_rich(score.evidence))
 
     return show
-
-
-def _print_table(meta: dict[str, Any]) -> None:
-    from elench.grid import Grid
-    from elench.runs.clusters import interval_lines
-    from elench.show.tables import render
-
-    rows = []
-    for spec, found in meta["metrics"].items():
-        low_high = "–" if found["ci95"] is None else f"{found['ci95'][0]:.4f} … {found['ci95'][1]:.4f}"
-        mean, corpus = (f"{found[k]:.4f}" if found[k] is not None else "–" for k in ("mean", "corpus"))
-        rows.append((spec, mean, low_high, corpus, str(found["n"]), str(found["unscored"] or "")))
-    header = ("metric", "mean", "95 % interval", "corpus", "n", "unscored")
-    count = "1 record" if meta["records"] == 1 else f"{meta['records']:,} records"
-    grid = Grid(f"{count} of {meta['input']['file']}", header, tuple(rows))
-    click.echo(render([grid], interval_lines(meta["metrics"].values()), "text", table_width()), nl=False)

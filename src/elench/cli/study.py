@@ -289,13 +289,13 @@ def analyse(
     if difference <= 0:
         raise UsageError("--difference must be above 0")
     store = _open(folder, db)
+    from elench.show.study_tables import as_html, as_json, as_text
     from elench.study.analyse.ranking import Options, analyse_study
-    from elench.study.analyse.result_page import as_html, as_json, as_text
 
     other = _open(against, against_db) if against else None
     options = Options(unfiltered, difference, power, draws, seed, scores, metric)
     report = analyse_study(store, other, options)
-    click.echo(as_text(report))
+    click.echo(as_text(report), nl=False)
     if json_file:
         json_file.write_text(as_json(report), "utf-8")
     if html_file:
@@ -322,22 +322,17 @@ def simulate(
     json_file: Path | None,
 ) -> None:
     """Judge the protocol before money is spent: simulated raters of known kinds, and what the filter makes of them."""
+    from elench.show.study_tables import simulation_text
     from elench.study.analyse.crowd import Crowd
-    from elench.study.analyse.simulate import (
-        as_published,
-        comparison_text,
-        fill_study,
-        simulate_study,
-        simulation_text,
-    )
+    from elench.study.analyse.simulate import as_published, fill_study, simulate_study
     from elench.study.folder import load_study
 
     study = load_study(folder)
     crowd = Crowd.parse(kinds, raters, tasks_per_rater)
     result = simulate_study(study, crowd, runs, seed)
-    click.echo(simulation_text(result))
-    if study.protocol.filter.kind == "permutation":
-        click.echo(comparison_text(result, simulate_study(as_published(study), crowd, runs, seed)))
+    differs = study.protocol.filter.kind == "permutation"
+    published = simulate_study(as_published(study), crowd, runs, seed) if differs else None
+    click.echo(simulation_text(result, published), nl=False)
     if fill:
         fill_study(study, fill, crowd, seed)
         click.echo(f"the first run as a study: {fill}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any, overload
 
 from elench.errors import UsageError
@@ -13,6 +12,7 @@ from elench.metrics import metric as parse_metric
 from elench.metrics.base import Metric
 from elench.runs import Outcome, Run, Summary
 from elench.runs.clusters import interval_lines
+from elench.runs.summary import summary_grid
 
 if TYPE_CHECKING:
     import pandas
@@ -127,14 +127,6 @@ class Result(Run):
         rows = [{"id": o.id, "system": o.system} for o in self.outcomes]
         return pandas.DataFrame(rows).assign(**{spec: self.values(spec) for spec in self.specs})
 
-    def _table(self) -> list[tuple[str, ...]]:
-        rows: list[tuple[str, ...]] = [("metric", "mean", "95 % interval", "corpus", "n", "unscored")]
-        for spec, s in self.summary().items():
-            interval = "–" if s["ci95"] is None else f"{s['ci95'][0]:.4f} … {s['ci95'][1]:.4f}"
-            mean, corpus = ("–" if s[k] is None else f"{s[k]:.4f}" for k in ("mean", "corpus"))
-            rows.append((spec, mean, interval, corpus, str(s["n"]), str(s["unscored"])))
-        return rows
-
     def _notes(self) -> list[str]:
         notes = interval_lines(self.summary().values())
         notes += [f"judging {self.judging}"] if self.judging else []
@@ -144,20 +136,13 @@ class Result(Run):
             notes.append(f"{len(self.rejects)} rows are not valid records, the first: {self.rejects[0].reason}")
         return notes
 
+    def _render(self, form: str) -> str:
+        from elench.show.tables import render
+
+        return render([summary_grid("", self.summary())], self._notes(), form)
+
     def __repr__(self) -> str:
-        rows = self._table()
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        lines = [
-            "  ".join(
-                cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in rows
-        ]
-        return "\n".join([*lines, *self._notes()])
+        return self._render("text").strip("\n")
 
     def _repr_html_(self) -> str:
-        head, *body = self._table()
-        cells = "".join(f"<th>{escape(c)}</th>" for c in head)
-        lines = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in body)
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
-        return f"<table><thead><tr>{cells}</tr></thead><tbody>{lines}</tbody></table>{notes}"
+        return self._render("html")

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from elench.errors import UsageError
+from elench.grid import Grid
 from elench.metrics import metric as parse_metric
 from elench.metrics.base import Metric, Score
 from elench.records.record import Record, Reject
@@ -103,6 +104,16 @@ def known(spec: str) -> Metric | None:
         return parse_metric(spec)
     except UsageError:
         return None
+
+
+def summary_grid(title: str, summary: Mapping[str, Any]) -> Grid:
+    """The table of a run's means, from what `Summary.to_object` gives."""
+    rows = []
+    for spec, found in summary.items():
+        interval = "–" if found["ci95"] is None else f"{found['ci95'][0]:.4f} … {found['ci95'][1]:.4f}"
+        mean, corpus = ("–" if found[k] is None else f"{found[k]:.4f}" for k in ("mean", "corpus"))
+        rows.append((spec, mean, interval, corpus, str(found["n"]), str(found["unscored"] or "")))
+    return Grid(title, ("metric", "mean", "95 % interval", "corpus", "n", "unscored"), tuple(rows))
 
 
 class Summary:

@@ -6,8 +6,12 @@ import inspect
 import json
 from pathlib import Path
 
+from elench.grid import Grid
 from elench.metrics import all_metrics
 from elench.metrics.base import Metric
+from elench.show.tables import render, rich_table
+
+METRIC_HEADER = ("metric", "judges", "models", "what it measures")
 
 
 def facts(cls: type[Metric]) -> dict[str, str]:
@@ -45,9 +49,6 @@ def parameters(cls: type[Metric]) -> list[tuple[str, str, str]]:
 def print_list() -> None:
     from rich.console import Console
 
-    from elench.grid import Grid
-    from elench.show.tables import rich_table
-
     console = Console()
     if not console.is_terminal:  # in a pipe every metric stays on one line
         console = Console(width=400)
@@ -55,7 +56,7 @@ def print_list() -> None:
         (name, " ".join(cls.judges), " ".join(cls().roles) or "–", cls.description())
         for name, cls in all_metrics().items()
     )
-    console.print(rich_table(Grid("", ("metric", "judges", "models", "what it measures"), rows, "llll")))
+    console.print(rich_table(Grid("", METRIC_HEADER, rows, "llll")))
 
 
 def print_card(cls: type[Metric]) -> None:
@@ -87,8 +88,8 @@ def card_markdown(cls: type[Metric]) -> str:
     if details(cls):
         lines += ["", details(cls)]
     if parameters(cls):
-        lines += ["", "| parameter | default | meaning |", "|---|---|---|"]
-        lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in parameters(cls)]
+        grid = Grid("", ("parameter", "default", "meaning"), tuple(parameters(cls)), "lll")
+        lines += ["", render([grid], [], "markdown").rstrip("\n")]
     lines += [
         "",
         "Example record:",
@@ -105,9 +106,9 @@ def write_cards(folder: Path) -> None:
     """One Markdown file per metric, and an index: how docs/metrics is made."""
     folder.mkdir(parents=True, exist_ok=True)
     index = ["# Metrics", "", "Made by `elench metrics --write docs/metrics` from the metrics' own classes.", ""]
-    index += ["| metric | judges | models | what it measures |", "|---|---|---|---|"]
+    rows = []
     for name, cls in all_metrics().items():
         (folder / f"{name}.md").write_text(card_markdown(cls), encoding="utf-8")
-        judged, models = ", ".join(cls.judges), ", ".join(cls().roles) or "–"
-        index.append(f"| [{name}]({name}.md) | {judged} | {models} | {cls.description()} |")
-    (folder / "README.md").write_text("\n".join(index) + "\n", encoding="utf-8")
+        rows.append((f"[{name}]({name}.md)", ", ".join(cls.judges), ", ".join(cls().roles) or "–", cls.description()))
+    table = render([Grid("", METRIC_HEADER, tuple(rows), "llll")], [], "markdown").rstrip("\n")
+    (folder / "README.md").write_text("\n".join([*index, table]) + "\n", encoding="utf-8")

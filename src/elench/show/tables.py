@@ -24,7 +24,7 @@ def render(grids: Sequence[Grid], notes: Sequence[str], form: str, width: int = 
         return "\n".join([*map(_latex, grids), *(f"% {note}" for note in notes)]) + "\n"
     if form == "html":
         return "".join([*map(as_html, grids), *(f'<p class="note">{escape(note)}</p>' for note in notes)])
-    return _text(grids, notes, width)
+    return as_text([*grids, *notes], width)
 
 
 def rich_table(grid: Grid, width: int | None = None) -> Table:
@@ -45,16 +45,15 @@ def rich_table(grid: Grid, width: int | None = None) -> Table:
     return table
 
 
-def _text(grids: Sequence[Grid], notes: Sequence[str], width: int) -> str:
+def as_text(parts: Sequence[Grid | str], width: int = 120) -> str:
+    """Tables and the lines between them, as printed in a terminal."""
     from rich.console import Console
     from rich.text import Text
 
     stream = io.StringIO()
     console = Console(file=stream, width=width, no_color=True, highlight=False)
-    for grid in grids:
-        console.print(rich_table(grid))
-    for note in notes:
-        console.print(Text(note))
+    for part in parts:
+        console.print(Text(part) if isinstance(part, str) else rich_table(part))
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
 

@@ -194,58 +194,9 @@ def as_published(study: Study) -> Study:
     return replace(study, protocol=replace(study.protocol, filter=PAPER_FILTER))
 
 
-def comparison_text(design: Simulation, paper: Simulation) -> str:
-    """The protocol's quality control beside the published one, on crowds drawn alike."""
-    lines = [
-        f"{'quality control':<16} {'false accept':>20} {'false reject':>20} {'careless work kept':>19} "
-        f"{'paid / kept':>12}"
-    ]
-    for name, one in (("this protocol", design), ('qc = "paper"', paper)):
-        cells = [
-            f"{_share(one.false_accept)} (n = {one.false_accept_n})",
-            f"{_share(one.false_reject)} (n = {one.false_reject_n})",
-            _share(one.careless_work),
-            "–" if not one.kept_tasks else f"{one.submitted_tasks / one.kept_tasks:.2f}",
-        ]
-        lines.append(f"{name:<16} {cells[0]:>20} {cells[1]:>20} {cells[2]:>19} {cells[3]:>12}")
-    return "\n".join(lines)
-
-
 def _kind(kind: str, raters: int, accepted: int) -> KindResult:
     share = accepted / raters if raters else None
     return KindResult(kind, KINDS[kind][0], raters, accepted, share, wilson(accepted, raters) if raters else None)
-
-
-def simulation_text(result: Simulation) -> str:
-    """The figures for the terminal."""
-    lines = [
-        f"{result.runs} runs × {result.raters} raters × {result.tasks_per_rater} tasks, filter at p < {result.alpha:g}",
-        f"{'kind':<10} {'should':<7} {'raters':>7} {'kept':>7}  share kept (95 %)",
-    ]
-    for row in result.kinds:
-        low, high = row.interval or (0.0, 1.0)
-        lines.append(
-            f"{row.kind:<10} {'pass' if row.should_pass else 'fail':<7} {row.raters:>7} {row.accepted:>7}  "
-            f"{row.share or 0:.3f} [{low:.3f}, {high:.3f}]"
-        )
-    lines.append(f"false accept: {_share(result.false_accept)} (n = {result.false_accept_n})")
-    lines.append(f"false reject: {_share(result.false_reject)} (n = {result.false_reject_n})")
-    lines.append(
-        f"Spearman with the true ranking: {_share(result.spearman_filtered)} with the filter, "
-        f"{_share(result.spearman_unfiltered)} without (mean of {result.ranked_runs} runs; "
-        f"{result.kept_tasks:.0f} of {result.submitted_tasks:.0f} submitted tasks kept)"
-    )
-    if result.replication:
-        reached = sum(r >= 0.95 for r in result.replication)
-        lines.append(
-            f"two runs of the same study: r = {mean(result.replication):.3f} on average, "
-            f">= .95 in {reached} of {len(result.replication)} pairs"
-        )
-    return "\n".join(lines)
-
-
-def _share(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.3f}"
 
 
 def fill_study(study: Study, folder: Path, crowd: Crowd, seed: int) -> Study:
