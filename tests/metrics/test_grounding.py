@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import elench
-from elench.metrics.grounding import Source, join
+from elench.metrics.grounding import SourceText, join
 from elench.metrics.support import claims
 from elench.models.base import Model, ModelSet
 from elench.requests import Classify, Embed, TokenVectors
@@ -100,7 +100,7 @@ def test_a_stronger_contradiction_overrules_support() -> None:
 
 
 def test_passages_are_the_nearest_its_neighbours_and_the_nearest_joined() -> None:
-    source = Source(("s0", "s1", "s2", "s3", "s4"), np.eye(5, dtype=np.float32))
+    source = SourceText(("s0", "s1", "s2", "s3", "s4"), np.eye(5, dtype=np.float32))
     claim = np.array([0.1, 0.0, 0.0, 0.9, 0.5], dtype=np.float32)
     assert source.passages(claim) == [("s3",), ("s2", "s3", "s4"), ("s3", "s4"), ("s0", "s3", "s4")]
 

@@ -12,7 +12,7 @@ from scipy.stats import pearsonr
 
 from elench.evaluate.replicate.compute import replicate
 from elench.evaluate.replicate.human_agreement import averages
-from elench.evaluate.replicate.sources import Source
+from elench.evaluate.replicate.sources import Materials
 from elench.evaluate.replicate.values import unrelated
 from elench.models.base import ModelSet
 
@@ -32,7 +32,7 @@ def test_the_two_systems_of_kpqa_table_9_stay_apart_in_a_sample(tmp_path: Path) 
         rows.append({"id": str(k), "question": "q", "answer": answer, "references": ["paris is the capital of france"],
                      "judge": "answer", "human": {"correctness": rating}})  # fmt: skip
     write(tmp_path / "kpqa_marco.jsonl", rows)
-    found = replicate("kpqa", Source(tmp_path, lexical=True, limit=60), only="Table 9")
+    found = replicate("kpqa", Materials(tmp_path, lexical=True, limit=60), only="Table 9")
     lines = {t.name: next(x for x in t.lines if x.label == "BLEU-1") for t in found.tables if t.lines}
     first, second = lines["Table 9, MS-MARCO, UniLM"], lines["Table 9, MS-MARCO, MHPGM"]
     assert first.n + second.n == 60 and 15 < first.n < 45
@@ -42,19 +42,19 @@ def test_the_two_systems_of_kpqa_table_9_stay_apart_in_a_sample(tmp_path: Path) 
 def test_groups_are_drawn_whole_and_a_limit_draws_among_them(tmp_path: Path) -> None:
     rows = [{"id": str(k), "group": f"g{k // 4}", "summary": "s", "context": "c"} for k in range(80)]
     write(tmp_path / "r.jsonl", rows)
-    whole = Source(tmp_path, groups=5)
+    whole = Materials(tmp_path, groups=5)
     drawn = [r.group for r in whole.records("r.jsonl")]
     assert len(drawn) == 20 and len(set(drawn)) == 5
     assert whole.places("r.jsonl").tolist() == [int(r.id) for r in whole.records("r.jsonl")]
-    some = Source(tmp_path, groups=5, limit=8).records("r.jsonl")
+    some = Materials(tmp_path, groups=5, limit=8).records("r.jsonl")
     assert len(some) == 8 and {r.group for r in some} <= set(drawn)
-    assert [r.id for r in Source(tmp_path, groups=5, seed=1).records("r.jsonl")] != [
+    assert [r.id for r in Materials(tmp_path, groups=5, seed=1).records("r.jsonl")] != [
         r.id for r in whole.records("r.jsonl")
     ]
 
 
 def test_a_row_may_have_models_of_its_own() -> None:
-    run = Source(None, ModelSet({"causal": "small-lm", "encoder": "one"}, "large"))
+    run = Materials(None, ModelSet({"causal": "small-lm", "encoder": "one"}, "large"))
     row = run.played_by({"encoder": "another"})
     assert row is not None and row.family == "large" and row.names == {"causal": "small-lm", "encoder": "another"}
     assert run.played_by(None) is run.models
@@ -67,7 +67,7 @@ def test_unrelated_pairs_take_question_and_context_from_different_records(tmp_pa
     pairs = zip(questions, contexts, strict=True)
     write(tmp_path / "d.jsonl", [{"id": str(k), "question": q, "context": c} for k, (q, c) in enumerate(pairs)])
     entry = {"name": "t", "data": {"Data": "d.jsonl"}, "rows": {"b": {"spec": "length", "Data": 0.5}}}
-    (line,) = unrelated(entry, Source(tmp_path, limit=200)).lines
+    (line,) = unrelated(entry, Materials(tmp_path, limit=200)).lines
     assert line.theirs == {"mean": 0.5, "deviation": None} and line.part == "Data" and line.n == 200
     # left: (0, 2), (1, 0), (1, 2), (2, 0), (2, 1); (0, 1) shares a word
     assert line.ours["mean"] == pytest.approx((4 + 4 * 6) / 5, abs=0.2)
@@ -83,7 +83,7 @@ def test_mean_correlations_stand_beside_the_papers_and_the_first_row(tmp_path: P
     given = [{"id": str(k), "system": None, "scores": dict(zip(specs, map(float, pair), strict=True))}
              for k, pair in enumerate(scores)]  # fmt: skip
     write(tmp_path / "r.jsonl", rows)
-    source = Source(tmp_path, score_files=[write(tmp_path / "s.jsonl", given)], lexical=True)
+    source = Materials(tmp_path, score_files=[write(tmp_path / "s.jsonl", given)], lexical=True)
     table = {"1": {"spec": specs[0], "value": 0.344}, "2": {"spec": specs[1]}, "5": {"spec": "questeval[beams=5]"}}
     found = averages({"name": "t", "data": "r.jsonl", "rows": table}, source).lines
     r = np.corrcoef(np.column_stack([scores, human]).T)
@@ -110,7 +110,7 @@ def test_the_folds_of_questeval_table_3_have_an_interval(tmp_path: Path) -> None
         for k, t in enumerate(told)
     ]
     write(tmp_path / "summeval.jsonl", rows)
-    source = Source(tmp_path, score_files=[write(tmp_path / "s.jsonl", given)], lexical=True)
+    source = Materials(tmp_path, score_files=[write(tmp_path / "s.jsonl", given)], lexical=True)
     table = next(t for t in replicate("questeval", source, only="Table 3").tables if t.lines)
     line = next(x for x in table.lines if x.label == "important, answered")
     expected = pearsonr(answered / 4, human)

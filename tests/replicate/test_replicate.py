@@ -13,20 +13,21 @@ from click.testing import CliRunner
 
 from elench.cli.replicate import command
 from elench.errors import UsageError
-from elench.evaluate.replicate.compute import PAPERS, Line, Table, replicate
-from elench.evaluate.replicate.sources import Source
+from elench.evaluate.replicate.compute import PAPERS, replicate
+from elench.evaluate.replicate.results import PaperLine, PaperTable
+from elench.evaluate.replicate.sources import Materials
 from elench.show.replication_tables import show
 
 DATA = Path(os.environ.get("ELENCH_DATA", Path(__file__).parents[2] / ".." / "shared" / "data"))
 
 
-def lines_of(table: Table) -> dict[str, Line]:
+def lines_of(table: PaperTable) -> dict[str, PaperLine]:
     return {line.label: line for line in table.lines}
 
 
 def test_qascore_table_2_and_7_follow_from_the_published_scores() -> None:
     """QAScore Tables 1, 5 and 6 hold three digits, so coefficients agree to a few thousandths; ties by rounding apart."""
-    found = replicate("qascore", Source(None))
+    found = replicate("qascore", Materials(None))
     published = [table for table in found.tables if table.lines and table.lines[0].spec == "published scores"]
     assert len(published) == 6
     for table in published:
@@ -39,7 +40,7 @@ def test_qascore_table_2_and_7_follow_from_the_published_scores() -> None:
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_paper_says_what_it_cannot_do(paper: str) -> None:
-    found = replicate(paper, Source(None, lexical=True))
+    found = replicate(paper, Materials(None, lexical=True))
     assert found.cannot and all(reason for _, reason in found.cannot)
     for table in found.tables:
         assert table.lines or re.search("no data|--lexical", table.reason or ""), table.name
@@ -55,7 +56,7 @@ FIGURES = {"qrelscore": 13, "questeval": 4, "kpqa": 6, "qascore": 5, "qsts": 0}
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_table_of_every_paper_is_named_with_its_status(paper: str) -> None:
-    found = replicate(paper, Source(None, lexical=True))
+    found = replicate(paper, Materials(None, lexical=True))
     others = (*found.cannot, *found.elsewhere)
     names = " ".join([t.name for t in found.tables] + [name for name, _ in others])
     for what, count in (("Table", TABLES[paper]), ("Figure", FIGURES[paper])):
@@ -84,7 +85,7 @@ def test_our_form_is_a_column_of_its_own_beside_paper_and_program(tmp_path: Path
         for k in range(40)
     ]
     scores.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    replication = replicate("kpqa", Source(tmp_path, score_files=[scores], lexical=True), only="Table 3, MS")
+    replication = replicate("kpqa", Materials(tmp_path, score_files=[scores], lexical=True), only="Table 3, MS")
     found = lines_of(replication.tables[0])
     paper, program = found["BLEU-1-KPQA"], found["BLEU-1-KPQA · program"]
     assert paper.theirs == program.theirs == {"pearson": 0.675, "spearman": 0.634}
@@ -113,7 +114,7 @@ def test_fewer_references_takes_the_best_of_those_drawn(tmp_path: Path) -> None:
         rows.append({"id": str(k), "context": "x", "summary": " ".join(said), "references": references,
                      "judge": "summary", "human": {"relevance": float(value)}})  # fmt: skip
     (tmp_path / "summeval.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows), encoding="utf-8")
-    found = replicate("questeval", Source(tmp_path, lexical=True), only="Figure 2")
+    found = replicate("questeval", Materials(tmp_path, lexical=True), only="Figure 2")
     figure = next(t for t in found.tables if t.name.startswith("Figure 2"))
     by_k = {line.part: line for line in figure.lines if line.label == "ROUGE-1"}
     import elench
@@ -138,7 +139,7 @@ def test_questions_are_sorted_by_importance_and_answer_as_in_questeval_table_3(t
         lines.append({"id": str(k), "system": None, "scores": {spec: 0.5}, "evidence": {spec: {"questions": told}}})
     for name, content in (("summeval.jsonl", rows), ("s.jsonl", lines)):
         (tmp_path / name).write_text("".join(json.dumps(r) + "\n" for r in content), encoding="utf-8")
-    source = Source(tmp_path, score_files=[tmp_path / "s.jsonl"], lexical=True)
+    source = Materials(tmp_path, score_files=[tmp_path / "s.jsonl"], lexical=True)
     table = next(t for t in replicate("questeval", source, only="Table 3").tables if t.name.startswith("Table 3"))
     found = lines_of(table)
     assert found["important, answered"].n == 12
@@ -169,14 +170,14 @@ def test_the_supervised_row_learns_what_can_be_learnt_and_sees_no_test_context()
     for name, features in adversarial_features.items():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(adversarial, "_features", lambda r, s, f=features: f)
-            scores = adversarial.supervised(records, Source(None))
+            scores = adversarial.supervised(records, Materials(None))
         good, bad = scores[labels], scores[~labels]
         aucs[name] = np.mean(good[:, None] > bad[None, :])
     assert aucs["learnable"] > 0.99 and 0.3 < aucs["leak only"] < 0.7
 
 
 def test_printed_examples_are_scored_beside_the_papers_figures() -> None:
-    found = replicate("kpqa", Source(None, lexical=True))
+    found = replicate("kpqa", Materials(None, lexical=True))
     example = next(t for t in found.tables if t.name.startswith("Figure 1"))
     plain = next(line for line in example.lines if line.spec == "rouge-l")
     assert plain.theirs == {"score": 0.713} and plain.ours["score"] == pytest.approx(0.706, abs=0.01)
@@ -203,7 +204,7 @@ def test_score_files_replace_scoring_and_their_signature_is_kept(tmp_path: Path)
     lines = [{"id": str(k), "system": None, "scores": {"bleu1-kpqa": float(k % 2 == 0)}} for k in range(40)]
     scores.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     (tmp_path / "s.meta.json").write_text(json.dumps({"signatures": {"bleu1-kpqa": "bleu1-kpqa | as signed"}}))
-    found = replicate("kpqa", Source(tmp_path, score_files=[scores], lexical=True))
+    found = replicate("kpqa", Materials(tmp_path, score_files=[scores], lexical=True))
     named = {t.name: t for t in found.tables}
     first, rank = lines_of(named["Table 3, MS-MARCO"]), lines_of(named["Table 7, rank pairs, MS-MARCO"])
     assert first["BLEU-1-KPQA"].ours["pearson"] == pytest.approx(1, abs=0.05)
@@ -231,16 +232,16 @@ def test_the_command_writes_every_format_and_refuses_bad_input(tmp_path: Path) -
     with pytest.raises(
         UsageError, match="--only 'Table 99': no table of qsts has this in its name; it has: Table 1, pairs"
     ):
-        replicate("qsts", Source(None), only="Table 99")
+        replicate("qsts", Materials(None), only="Table 99")
     with pytest.raises(UsageError, match="choose qrelscore"):
-        replicate("bleurt", Source(None))
+        replicate("bleurt", Materials(None))
 
 
 @pytest.mark.validation
 @pytest.mark.skipif(not DATA.is_dir(), reason="the shared data sets are not here (ELENCH_DATA)")
 def test_kpqa_table_3_comes_out_as_printed_for_the_coco_metrics() -> None:
     """The paper's own numbers, to its three digits, on its own data: BLEU and ROUGE-L of the COCO scripts."""
-    found = replicate("kpqa", Source(DATA, lexical=True))
+    found = replicate("kpqa", Materials(DATA, lexical=True))
     for table in found.tables[:2]:
         for label in ("BLEU-1", "BLEU-4", "ROUGE-L"):
             line = lines_of(table)[label]

@@ -104,12 +104,14 @@ def test_study_scores_have_the_t_interval_of_passage_means() -> None:
     """Equal numbers of ratings per passage: scipy's t interval of the passage means, also with five passages."""
     from scipy import stats
 
-    from elench.study.analyse.scores import Table, intervals
+    from elench.study.analyse.scores import JudgementSums, intervals
 
     rng = np.random.default_rng(0)
     means = rng.normal(size=(5, 2))
     counts = np.full((5, 2, 1), 4.0)
-    low, high = intervals(Table(("a", "b"), tuple("vwxyz"), means[:, :, None] * counts, counts, np.full(2, 20.0)))
+    low, high = intervals(
+        JudgementSums(("a", "b"), tuple("vwxyz"), means[:, :, None] * counts, counts, np.full(2, 20.0))
+    )
     for k in range(2):
         expected = stats.ttest_1samp(means[:, k], 0).confidence_interval()
         assert (low[k, -1], high[k, -1]) == (pytest.approx(expected.low), pytest.approx(expected.high))

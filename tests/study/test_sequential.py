@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from elench.study.analyse.outlook import decision_chance
-from elench.study.analyse.scores import Table
+from elench.study.analyse.scores import JudgementSums
 from elench.study.analyse.sequential import Bets, pair_states, wanted_tasks
 from tests.study.conftest import MakeStudy
 from tests.study.test_analyse import careful, sitting
@@ -64,7 +64,7 @@ def test_the_chance_of_a_decision_is_that_of_a_simulation() -> None:
     gaps = rng.normal(0.25, 1, 20)
     sums = np.zeros((20, 2, 1))
     sums[:, 0, 0] = gaps
-    table = Table(("a", "b"), tuple(map(str, range(20))), sums, np.ones((20, 2, 1)), np.ones(2))
+    table = JudgementSums(("a", "b"), tuple(map(str, range(20))), sums, np.ones((20, 2, 1)), np.ones(2))
     found = decision_chance(table, 0, 1, 4.0, 0.05)
     d, s = gaps.mean(), gaps.std(ddof=1)
     truths = rng.normal(d, s / np.sqrt(20), 4000)

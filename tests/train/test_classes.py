@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from elench.errors import UsageError
 from elench.requests import QuestionClass
-from elench.train.classes import Labelled, calibration_error, command, fitted_temperature, part, read_trec
+from elench.train.classes import Labelled, command, fitted_temperature, part, read_trec
 from tests.train.tiny import tiny_bert
 
 LINES = [
@@ -59,12 +59,6 @@ def test_temperature_undoes_overconfidence():
     sharp = np.exp(2 * logits) / np.exp(2 * logits).sum(1, keepdims=True)
     answers = [QuestionClass({}, {str(i): float(p) for i, p in enumerate(row)}) for row in sharp]
     assert fitted_temperature(answers, targets) == pytest.approx(2.0, abs=0.15)
-
-
-def test_calibration_error_is_the_mean_gap():
-    confidence = np.array([0.9, 0.9, 0.9, 0.9, 0.5, 0.5])
-    right = np.array([True, True, True, False, True, False])
-    assert calibration_error(confidence, right) == pytest.approx((abs(3.6 - 3) + abs(1.0 - 1)) / 6)
 
 
 def test_command_trains_ships_and_repeats_itself(corpora, tmp_path):

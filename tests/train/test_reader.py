@@ -20,7 +20,7 @@ from elench.models.shipped import grow, load_shipped, shipped_identity, shrink  
 from elench.train.changes import changed  # noqa: E402
 from elench.train.examples import Example, locate, read_jsonl, read_squad  # noqa: E402
 from elench.train.reader import NEGATIVES, EpochSampler, corpora, crop, tokenised  # noqa: E402
-from elench.train.reader_scores import auc, best_score, calibration_error, fit_belief, near_misses, reliability  # noqa: E402
+from elench.train.reader_scores import best_score, fit_belief, near_misses  # noqa: E402
 from tests.train.tiny import tiny_bert, tiny_corpora  # noqa: E402
 
 
@@ -151,13 +151,6 @@ def test_scores_are_squads() -> None:
     assert best_score("The Swiss Alps!", ["swiss alps", "Alps"]) == (1.0, 1.0)
     assert best_score("in the Alps", ["swiss alps"]) == (0.0, pytest.approx(0.5))
     assert best_score("", []) == (1.0, 1.0) and best_score("x", []) == (0.0, 0.0)
-    assert auc([0.9, 0.8, 0.4], [0.4, 0.1]) == pytest.approx(5.5 / 6)
-
-
-def test_reliability_compares_what_is_said_with_what_happens() -> None:
-    curve = reliability([0.05, 0.15, 0.12, 0.95, 1.0], [False, False, True, True, True])
-    assert curve == [(0.05, 0.0, 1), (0.135, 0.5, 2), (0.975, 1.0, 2)]
-    assert calibration_error(curve) == pytest.approx((0.05 + 2 * 0.365 + 2 * 0.025) / 5)
 
 
 def test_the_fitted_belief_is_the_logistic_regression_of_statsmodels() -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Pair:
+class QuestionPair:
     """A question with its answer's place in a text, and what it scored."""
 
     text: str
@@ -49,7 +49,7 @@ def augment(
     per_text: int = 8,
     beams: int = 1,
     models: ModelSet | None = None,
-) -> tuple[list[Pair], dict[str, int]]:
+) -> tuple[list[QuestionPair], dict[str, int]]:
     """Pairs that pass the filters and the threshold, and how many fell to what."""
     models = models or ModelSet()
     chosen = metric(spec)
@@ -79,11 +79,11 @@ def augment(
         if value is None or (value < threshold) == chosen.higher_is_better:
             counts[f"below {threshold:g} in {chosen}"] += 1
         else:
-            pairs.append(Pair(text, question, c.text, c.start, value))
+            pairs.append(QuestionPair(text, question, c.text, c.start, value))
     return pairs, dict(counts)
 
 
-def write_squad(pairs: Sequence[Pair], path: Path) -> None:
+def write_squad(pairs: Sequence[QuestionPair], path: Path) -> None:
     """Pairs as a SQuAD 1.1 file; each question keeps its score."""
     paragraphs: dict[str, list[dict[str, Any]]] = {}
     for pair in pairs:

@@ -27,7 +27,7 @@ RECORDS = 1000
 """Most records in one request."""
 
 
-class Job(BaseModel):
+class ScoreRequest(BaseModel):
     """What is posted to /score."""
 
     model_config = ConfigDict(extra="forbid")
@@ -36,7 +36,7 @@ class Job(BaseModel):
     explain: bool = Field(False, description="Also return the evidence of every score.")
 
 
-class Line(BaseModel):
+class ScoredLine(BaseModel):
     """The scores of one record."""
 
     id: str
@@ -47,10 +47,10 @@ class Line(BaseModel):
     evidence: dict[str, Any] | None = None
 
 
-class Answer(BaseModel):
+class ScoreResponse(BaseModel):
     """What comes back."""
 
-    results: list[Line]
+    results: list[ScoredLine]
     summary: dict[str, Any]
     signatures: dict[str, str]
 
@@ -88,7 +88,7 @@ def make_app(
     refusals: dict[int | str, dict[str, object]] = {code: {"model": Problem} for code in (400, 408, 413, 422, 503)}
 
     @app.post("/score", responses=refusals)
-    async def score_records(job: Job, request: Request) -> object:
+    async def score_records(job: ScoreRequest, request: Request) -> object:
         """Score records with one or more metrics."""
         if line.full:
             return _problem(503, f"{max_waiting} jobs are waiting already: try again later", retry=10)
@@ -137,14 +137,14 @@ def _add_pages(app: FastAPI) -> None:
         return {name: cls.description() for name, cls in all_metrics().items()}
 
 
-def _score(job: Job, models: ModelSet, check: Callable[[], None]) -> Answer:
+def _score(job: ScoreRequest, models: ModelSet, check: Callable[[], None]) -> ScoreResponse:
     check()
     result = score(job.records, job.metrics, models=models, on_step=check)
     lines = [
-        Line(**o.to_object(result.specs, job.explain), rejected=o.reject.reason if o.reject else None)
+        ScoredLine(**o.to_object(result.specs, job.explain), rejected=o.reject.reason if o.reject else None)
         for o in result.outcomes
     ]
-    return Answer(results=lines, summary=result.summary(), signatures=dict(result.signatures))
+    return ScoreResponse(results=lines, summary=result.summary(), signatures=dict(result.signatures))
 
 
 class WaitingLine:
@@ -158,7 +158,7 @@ class WaitingLine:
     def full(self) -> bool:
         return self._waiting > self._most  # one of them is running
 
-    async def run(self, work: Callable[[], Answer]) -> Answer:
+    async def run(self, work: Callable[[], ScoreResponse]) -> ScoreResponse:
         self._waiting += 1
         try:
             async with self._turn:
@@ -167,7 +167,7 @@ class WaitingLine:
             self._waiting -= 1
 
 
-def _forget(task: asyncio.Future[Answer]) -> None:
+def _forget(task: asyncio.Future[ScoreResponse]) -> None:
     """Nobody waits for an abandoned job: its error is not reported as unhandled."""
     if not task.cancelled():
         task.exception()

@@ -30,7 +30,7 @@ def command(
 
     Exit code 1 when a dimension is below the floor. Later runs can require it: elench score … --require-certificate."""
     from elench.errors import UsageError
-    from elench.evaluate.certify import Asked, certify
+    from elench.evaluate.certify import CertificateOptions, certify
     from elench.show.certificate import certificate_grids, certificate_html, certificate_notes
     from elench.show.tables import render
 
@@ -40,7 +40,7 @@ def command(
     if not out.parent.is_dir():
         raise UsageError(f"{out}: its folder does not exist")
     models = models_for(metrics, family, model, dtype, device, pull)
-    content = certify(metrics[0], rated, Asked(floor, dimensions, by, draws, seed), models)
+    content = certify(metrics[0], rated, CertificateOptions(floor, dimensions, by, draws, seed), models)
     out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     out.with_suffix(".html").write_text(certificate_html(content), encoding="utf-8")
     width = table_width()

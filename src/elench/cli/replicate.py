@@ -33,11 +33,11 @@ def command(
     """The tables of PAPER that the data at hand can support; says plainly what cannot be replicated and why."""
 
     from elench.evaluate.replicate.compute import metrics_of, replicate
-    from elench.evaluate.replicate.sources import Source, data_folder
+    from elench.evaluate.replicate.sources import Materials, data_folder
     from elench.show.replication_tables import show
 
     models = models_for(metrics_of(paper, only), family, model, dtype, device, pull, ("encoder",))
-    source = Source(
+    source = Materials(
         data_folder(data), models, scores, lexical, limit, groups, seed,
         tell=lambda line: click.echo(f"elench: scoring {line}", err=True),
     )  # fmt: skip

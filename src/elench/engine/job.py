@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from elench.engine.progress_bar import Progress
+from elench.engine.progress_bar import ProgressBar
 from elench.engine.session import Session, check_metrics
 from elench.errors import UsageError
 from elench.metrics.base import Metric
@@ -78,7 +78,7 @@ def _score(job: Job, source: Source, writer: RunWriter | None, lines: int) -> Su
     summary = writer.summary if writer else Summary(job.metrics)
     skip = writer.rows if writer else 0
     rows = _refusing(source) if job.strict else source.read()
-    with Progress(source.name, lines, skip, len(job.metrics)) as progress:
+    with ProgressBar(source.name, lines, skip, len(job.metrics)) as progress:
         for outcomes in job.session.windows(rows, job.metrics, skip, progress.one_done):
             if writer:
                 writer.append(outcomes)

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 
-class Progress:
+class ProgressBar:
     """Counts scored (record, metric) pairs; the total is the number of lines of the file."""
 
     def __init__(self, name: str, rows: int, done: int, metrics: int) -> None:
@@ -26,7 +26,7 @@ class Progress:
             )  # fmt: skip
             self.task = self.bar.add_task(name, total=rows * metrics or None, completed=self.finished, rate="")
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressBar:
         if self.bar:
             self.bar.start()
         return self

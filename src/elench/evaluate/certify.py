@@ -24,6 +24,7 @@ from elench.evaluate.sanity_baselines import with_baselines
 from elench.evaluate.slices import slices
 from elench.metrics.profile import Profile, content_hash
 from elench.stats.agreement import rating_matrix
+from elench.stats.correlation import coefficient
 
 if TYPE_CHECKING:
     from elench.engine.result import Result
@@ -39,7 +40,7 @@ REPEATED = 30
 
 
 @dataclass(frozen=True)
-class Asked:
+class CertificateOptions:
     """What a certificate is asked for."""
 
     floor: float = 0.3
@@ -49,7 +50,7 @@ class Asked:
     seed: int = 0
 
 
-def certify(metric: Metric, path: Path, asked: Asked, models: ModelSet | None = None) -> dict[str, Any]:
+def certify(metric: Metric, path: Path, asked: CertificateOptions, models: ModelSet | None = None) -> dict[str, Any]:
     """Score the rated records of a file and measure the metric against them."""
     import elench
 
@@ -113,7 +114,7 @@ def no_r(dimension: Mapping[str, Any]) -> str:
     return dimension.get("reason") or "the certificate does not say why"
 
 
-def _dimension(table: Judgements, asked: Asked) -> dict[str, Any]:
+def _dimension(table: Judgements, asked: CertificateOptions) -> dict[str, Any]:
     (name,) = table.dimensions
     whole = _agreement(with_baselines(table), asked)
     own = whole.pop(table.metrics[0])
@@ -128,7 +129,7 @@ def _dimension(table: Judgements, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _agreement(table: Judgements, asked: Asked) -> dict[str, dict[str, object]]:
+def _agreement(table: Judgements, asked: CertificateOptions) -> dict[str, dict[str, object]]:
     """Pearson's r with its interval, of every metric of a table with one dimension."""
     found = evaluate(table, coefficients=("pearson",), draws=asked.draws, seed=asked.seed)
     return {
@@ -143,12 +144,12 @@ def _agreement(table: Judgements, asked: Asked) -> dict[str, dict[str, object]]:
     }
 
 
-def _slices(table: Judgements, by: str, asked: Asked) -> dict[str, object]:
+def _slices(table: Judgements, by: str, asked: CertificateOptions) -> dict[str, object]:
     """Agreement within each part of the file that is large enough."""
     try:
         parts = list(slices(table, by))
     except UsageError:
-        if by in Asked.by:  # a default, and the file has no such field
+        if by in CertificateOptions.by:  # a default, and the file has no such field
             return {}
         raise
     found: dict[str, Any] = {}
@@ -173,9 +174,9 @@ def human_ceiling(table: Judgements, dimension: str) -> dict[str, Any] | None:
         others = np.delete(matrix, k, axis=0)
         count = np.isfinite(others).sum(axis=0)
         rest = np.nansum(others, axis=0) / np.maximum(count, 1)
-        both = np.isfinite(matrix[k]) & (count > 0)
-        if both.sum() >= FEWEST and np.ptp(matrix[k, both]) > 0 and np.ptp(rest[both]) > 0:
-            values.append(float(np.corrcoef(matrix[k, both], rest[both])[0, 1]))
+        found = coefficient(matrix[k], np.where(count > 0, rest, np.nan))
+        if found.value is not None and found.n >= FEWEST:
+            values.append(found.value)
     return {"r": float(np.mean(values)), "raters": len(values)} if values else None
 
 
@@ -193,8 +194,8 @@ def bias(table: Judgements) -> dict[str, Any]:
     records = [record for record, kept in zip(table.records, both, strict=True) if kept]
     length = np.array([len((getattr(r, r.judge or r.guess_judge()) or "").split()) for r in records], dtype=np.float64)
     found: dict[str, Any] = {}
-    if np.ptp(length) > 0 and np.ptp(rest) > 0:
-        found["length"] = float(np.corrcoef(length, rest)[0, 1])
+    if (by_length := coefficient(length, rest)).value is not None:
+        found["length"] = by_length.value
     systems = Counter(sorted(r.system for r in records if r.system is not None))
     shifts = {name: float(rest[[r.system == name for r in records]].mean()) for name in systems}
     if len(shifts) > 1:

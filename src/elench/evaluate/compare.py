@@ -36,7 +36,7 @@ MOST_PAIRS = 10
 
 
 @dataclass(frozen=True)
-class Pair:
+class SystemPair:
     """The difference of two systems under one metric, on their common items."""
 
     first: str
@@ -72,7 +72,7 @@ class MetricComparison:
     groups: int
     coverage: dict[str, int]
     """Items scored per system, common or not"""
-    pairs: list[Pair]
+    pairs: list[SystemPair]
     plan: str
     notes: tuple[str, ...]
 
@@ -288,14 +288,14 @@ def _clipped(estimate: Studentised, low: float, high: float) -> tuple[float, flo
     return max(low, estimate.low), min(high, estimate.high)
 
 
-def _pair(items: Items, i: int, j: int, gap: Studentised, exchanged: float) -> Pair:
+def _pair(items: Items, i: int, j: int, gap: Studentised, exchanged: float) -> SystemPair:
     difference = items.values[:, i] - items.values[:, j]
     spread = float(difference.std(ddof=1)) if len(difference) > 1 else 0.0
     equal = bool(np.allclose(difference, 0, atol=1e-12))
     low, high = items.metric.range
     limits = _clipped(gap, low - high, high - low)
     bottom, top = limits if limits else (None, None)
-    return Pair(
+    return SystemPair(
         items.systems[i], items.systems[j], gap.value, bottom, top,
         float(difference.mean()) / spread if spread > 1e-12 else None,
         float(((difference > 1e-12) + (np.abs(difference) <= 1e-12) / 2).mean()), len(difference),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from elench.grid import Cell, Grid
 
 if TYPE_CHECKING:
-    from elench.evaluate.compare import Comparison, MetricComparison, Pair
+    from elench.evaluate.compare import Comparison, MetricComparison, SystemPair
 
 
 def system_grid(found: Comparison) -> Grid:
@@ -35,7 +35,7 @@ def pair_grid(column: MetricComparison, test: str, most: int | None) -> Grid:
     return Grid(title, header, tuple(_row(pair, test) for pair in shown))
 
 
-def _row(pair: Pair, test: str) -> tuple[str, ...]:
+def _row(pair: SystemPair, test: str) -> tuple[str, ...]:
     limits = "–" if pair.low is None or pair.high is None else f"{pair.low:+.4f} … {pair.high:+.4f}"
     effect = "–" if pair.effect is None else f"{pair.effect:+.2f}"
     raw = getattr(pair, test)

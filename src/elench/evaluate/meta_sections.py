@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from elench.errors import UsageError
 from elench.evaluate.judgements import Judgements
 from elench.grid import HEADS, Grid, limits, number
@@ -17,6 +15,7 @@ from elench.stats.redundancy import forward_selection, likeness
 from elench.stats.significance import (
     CORRECTIONS,
     Design,
+    Difference,
     bootstrap_difference,
     permutation_difference,
     williams_difference,
@@ -29,7 +28,7 @@ _ALONE = ("perm_both", "williams")
 
 
 @dataclass(frozen=True)
-class Section:
+class MetaSection:
     """Tables with their notes, and the same as plain JSON values under a name."""
 
     name: str
@@ -38,67 +37,68 @@ class Section:
     content: Any
 
 
-def duel(table: Judgements, first: str, second: str, options: Mapping[str, Any]) -> Section:
+def duel(table: Judgements, first: str, second: str, options: Mapping[str, Any]) -> MetaSection:
     """Two metrics head to head on every dimension, at the level and with the resampling of the table."""
     two = table.choose([first, second])
-    coefficient, correction = options["coefficient"], options["correction"]
-    chance = {"draws": options["draws"], "seed": options["seed"]}
     design = Design(options["level"], two.items, [s or "" for s in two.systems], options["over"])
-    rows, content, raw = [], [], []
+    found = {dimension: _tests(two, d, design, options) for d, dimension in enumerate(two.dimensions)}
+    content = [
+        {"dimension": dimension, "values": tests["bootstrap"].values, **{n: t._asdict() for n, t in tests.items()}}
+        for dimension, tests in found.items()
+    ]
+    title = f"{first} against {second}, {design.level} level, p-values of each test"
+    return MetaSection("compare", (_duel_grid(title, found, options),), _duel_notes(found, design, options), content)
+
+
+def _tests(two: Judgements, d: int, design: Design, options: Mapping[str, Any]) -> dict[str, Difference]:
+    """Every test of two metrics on one dimension; Williams' is for Pearson's r of single records."""
+    columns = two.human[:, d], two.scores[:, 0], two.scores[:, 1]
+    coefficient = options["coefficient"]
+    chance = {"design": design, "draws": options["draws"], "seed": options["seed"]}
+    tests = {
+        "bootstrap": bootstrap_difference(*columns, coefficient, **chance),
+        "permutation": permutation_difference(*columns, coefficient, **chance),
+        "perm_both": permutation_difference(*columns, coefficient, by="records", **chance),
+    }
+    if coefficient == "pearson" and design.level == "segment":
+        tests["williams"] = williams_difference(*columns)
+    return tests
+
+
+def _duel_grid(title: str, found: Mapping[str, Mapping[str, Difference]], options: Mapping[str, Any]) -> Grid:
+    boots = {dimension: tests["bootstrap"] for dimension, tests in found.items()}
+    known = {dimension: boot.p for dimension, boot in boots.items() if boot.p is not None}
+    corrected = dict(zip(known, CORRECTIONS[options["correction"]](list(known.values())).tolist(), strict=True))
+    rows = []
+    for dimension, boot in boots.items():
+        values = (number(boot.values[0]), number(boot.values[1]), number(boot.value))
+        ps = [*(test.p for test in found[dimension].values()), corrected.get(dimension)]
+        rows.append((dimension, *values, limits(boot.low, boot.high) or "–", *map(_p, ps), str(boot.n)))
+    head, names = HEADS[options["coefficient"]], next(iter(found.values()))
+    tested = (f"{_TESTS[name]} p{'†' if name in _ALONE else ''}" for name in names)
+    last = (HEADS_OF_CORRECTIONS[options["correction"]], "records")
+    header = ("dimension", f"{head} first", f"{head} second", "Δ", "95 % interval", *tested, *last)
+    return Grid(title, header, tuple(rows))
+
+
+def _duel_notes(
+    found: Mapping[str, Mapping[str, Difference]], design: Design, options: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """How the tests were made, and why one has no p-value."""
+    swapped = "systems" if "systems" in design.drawn else "groups"
+    note = f"Paired bootstrap over {' and '.join(design.drawn)}; permutation: both metrics swapped by {swapped}; "
+    note += f"{options['draws']} draws, seed {options['seed']}. † takes single records as independent: p is too "
+    note += "small where records of a group or system are alike. All figures on the records that both metrics score; "
+    note += f"column {HEADS_OF_CORRECTIONS[options['correction']]}: the bootstrap p, corrected over the dimensions."
     reasons: dict[str, list[str]] = {}
-    closed_form = coefficient == "pearson" and design.level == "segment"
-    for d, dimension in enumerate(two.dimensions):
-        columns = two.human[:, d], two.scores[:, 0], two.scores[:, 1]
-        tests = {
-            "bootstrap": bootstrap_difference(*columns, coefficient, design=design, **chance),
-            "permutation": permutation_difference(*columns, coefficient, design=design, **chance),
-            "perm_both": permutation_difference(*columns, coefficient, design=design, by="records", **chance),
-        }
-        if closed_form:
-            tests["williams"] = williams_difference(*columns)
-        boot = tests["bootstrap"]
-        content.append(
-            {"dimension": dimension, "values": boot.values, **{name: test._asdict() for name, test in tests.items()}}
-        )
-        raw.append(boot.p)
-        cells = [number(boot.values[0]), number(boot.values[1]), number(boot.value), limits(boot.low, boot.high) or "–"]
+    for dimension, tests in found.items():
         for name, test in tests.items():
             if test.reason and test.p is None:
                 reasons.setdefault(f"No {_TESTS[name]} p: {test.reason}", []).append(dimension)
-        rows.append([dimension, *cells, *(_p(t.p) for t in tests.values()), str(boot.n)])
-    known = [k for k, p in enumerate(raw) if p is not None]
-    corrected = CORRECTIONS[correction](np.array([raw[k] for k in known], dtype=np.float64))
-    for k, row in enumerate(rows):
-        row.insert(len(row) - 1, _p(float(corrected[known.index(k)])) if k in known else "–")
-    head = HEADS[coefficient]
-    names = [
-        f"{name} p{'†' if key in _ALONE else ''}" for key, name in _TESTS.items() if closed_form or key != "williams"
-    ]
-    header = (
-        "dimension",
-        f"{head} first",
-        f"{head} second",
-        "Δ",
-        "95 % interval",
-        *names,
-        HEADS_OF_CORRECTIONS[correction],
-        "records",
-    )
-    grid = Grid(
-        f"{first} against {second}, {design.level} level, p-values of each test",
-        header,
-        tuple(tuple(row) for row in rows),
-    )
-    swapped = "systems" if "systems" in design.drawn else "groups"
-    note = f"Paired bootstrap over {' and '.join(design.drawn)}; permutation: both metrics swapped by {swapped}; "
-    note += f"{chance['draws']} draws, seed {chance['seed']}. † takes single records as independent: p is too "
-    note += "small where records of a group or system are alike. All figures on the records that both metrics score; "
-    note += f"column {HEADS_OF_CORRECTIONS[correction]}: the bootstrap p, corrected over the dimensions."
-    why = [f"{reason} ({', '.join(names)})." for reason, names in reasons.items()]
-    return Section("compare", (grid,), (note, *why), content)
+    return (note, *(f"{reason} ({', '.join(dimensions)})." for reason, dimensions in reasons.items()))
 
 
-def agreement(table: Judgements, draws: int, seed: int) -> Section:
+def agreement(table: Judgements, draws: int, seed: int) -> MetaSection:
     """Krippendorff's alpha of the single ratings, on each scale."""
     dimensions = [d for d in table.dimensions if any(d in record.ratings for record in table.records)]
     if not dimensions:
@@ -114,10 +114,10 @@ def agreement(table: Judgements, draws: int, seed: int) -> Section:
     header = ("dimension", *(f"α {level}" for level in LEVELS), "items", "ratings", "note")
     note = "Krippendorff's alpha over items with two ratings or more; 95 % t intervals, "
     note += f"bootstrap over the groups of these items, {draws} draws, seed {seed}."
-    return Section("agreement", (Grid("Agreement of the raters", header, tuple(rows)),), (note,), content)
+    return MetaSection("agreement", (Grid("Agreement of the raters", header, tuple(rows)),), (note,), content)
 
 
-def redundancy(table: Judgements, steps: int, seed: int) -> Section:
+def redundancy(table: Judgements, steps: int, seed: int) -> MetaSection:
     """Forward selection per dimension, and clusters of metrics that say the same."""
     grids, content = [], []
     notes = [
@@ -157,10 +157,10 @@ def redundancy(table: Judgements, steps: int, seed: int) -> Section:
         )
     matrix = [[None if v != v else v for v in row] for row in alike.matrix.tolist()]
     whole = {"selection": content, "metrics": alike.metrics, "correlations": matrix, "clusters": alike.clusters}
-    return Section("redundancy", tuple(grids), tuple(notes), whole)
+    return MetaSection("redundancy", tuple(grids), tuple(notes), whole)
 
 
-def estimates(table: Judgements, metric: str) -> Section:
+def estimates(table: Judgements, metric: str) -> MetaSection:
     """System means from the ratings there are and the scores of everything."""
     grids, content = [], []
     for dimension in table.dimensions:
@@ -186,10 +186,10 @@ def estimates(table: Judgements, metric: str) -> Section:
     note = "Prediction-powered means: unbiased if the rated outputs (or whole groups) were drawn at random; "
     note += "95 % intervals: jackknife over the rated groups of a system, t; "
     note += "'worth': how many ratings without the metric one rating with it replaces."
-    return Section("estimates", tuple(grids), (note,), content)
+    return MetaSection("estimates", tuple(grids), (note,), content)
 
 
-def calibration(table: Judgements, options: Mapping[str, Any]) -> Section:
+def calibration(table: Judgements, options: Mapping[str, Any]) -> MetaSection:
     """How the tests and intervals of the table behave on simulated files with its own design."""
     from elench.evaluate.design_check import check_meta, grid
 
@@ -199,7 +199,7 @@ def calibration(table: Judgements, options: Mapping[str, Any]) -> Section:
         "Simulated: the two metrics farthest apart, exchanged at random (false alarms) or as they are (coverage of the "
     )
     note += "first's interval, power), on groups drawn from this file; without correction for many pairs."
-    return Section("calibration", (grid(checked, options["alpha"]),), (note,), [asdict(one) for one in checked])
+    return MetaSection("calibration", (grid(checked, options["alpha"]),), (note,), [asdict(one) for one in checked])
 
 
 def _p(p: float | None) -> str:

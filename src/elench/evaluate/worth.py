@@ -21,7 +21,7 @@ from elench.engine.result import Result
 from elench.errors import UsageError
 from elench.evaluate.compare import Comparison, MetricComparison
 from elench.evaluate.judgements import Judgements, from_records
-from elench.evaluate.meta_sections import Section, estimates
+from elench.evaluate.meta_sections import MetaSection, estimates
 from elench.grid import Grid
 from elench.records.record import Record
 from elench.stats.estimation import FEWEST, prediction_powered
@@ -100,7 +100,7 @@ def with_preferences(found: Comparison, rated: Result, compared: Result) -> Comp
     return replace(found, added=(*found.added, *grids), extra={**found.extra, **extra}, notes=[*found.notes, *notes])
 
 
-def corrected_means(found: Comparison, whole: Judgements) -> dict[str, Section]:
+def corrected_means(found: Comparison, whole: Judgements) -> dict[str, MetaSection]:
     """Prediction-powered mean ratings of the compared systems that have ratings, by metric."""
     rated = {system for system, row in zip(whole.systems, whole.human, strict=True) if np.isfinite(row).any()}
     own = whole.where([system in rated and system in found.systems for system in whole.systems])

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 from elench.errors import Unscored
 from elench.metrics import Metric, Score, register
-from elench.metrics.grounding import SUPPORTED, Verdict, evidence, judge, read_source
+from elench.metrics.grounding import SUPPORTED, ClaimVerdict, evidence, judge, read_source
 from elench.metrics.support import claims
 from elench.records.record import Record
 from elench.requests import together
 
 
-async def supported_claims(record: Record, references: tuple[str, ...], *passages: str) -> list[list[Verdict]]:
+async def supported_claims(record: Record, references: tuple[str, ...], *passages: str) -> list[list[ClaimVerdict]]:
     """For each reference, the verdict on each of its claims; a single claim is judged together with the question."""
     source = await read_source(*passages)
     if not source.sentences:

@@ -26,7 +26,7 @@ LONG = 40
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ClaimVerdict:
     """What the support model says of a claim, and by which passage."""
 
     claim: str
@@ -46,13 +46,13 @@ class Verdict:
         return {"sentence": self.claim, "passage": self.passage, "verdict": self.verdict, "probabilities": chances}
 
 
-def evidence(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+def evidence(verdicts: Sequence[ClaimVerdict]) -> dict[str, Any]:
     """The verdicts as the evidence of a score."""
     return with_kinds({"sentences": [v.evidence() for v in verdicts]}, sentences="sentences")
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceText:
     """A text that claims are compared with: its sentences and their vectors."""
 
     sentences: tuple[str, ...]
@@ -73,14 +73,14 @@ class Source:
         return list(dict.fromkeys(tuple(self.sentences[i] for i in group) for group in groups))
 
 
-async def read_source(*texts: str) -> Source:
+async def read_source(*texts: str) -> SourceText:
     """A text, or several passages, as sentences with vectors; without any word it has no sentences."""
     found = tuple(text[a:b] for text in texts for a, b in sentences(text, LONG))
     if not found:
-        return Source((), np.zeros((0, 1), dtype=np.float32))
+        return SourceText((), np.zeros((0, 1), dtype=np.float32))
     known = await together(*[Embed(s) for s in dict.fromkeys(found)])
     vectors = dict(zip(dict.fromkeys(found), map(vector, known), strict=True))
-    return Source(found, np.stack([vectors[s] for s in found]))
+    return SourceText(found, np.stack([vectors[s] for s in found]))
 
 
 def vector(text: TokenVectors) -> npt.NDArray[np.float32]:
@@ -89,14 +89,14 @@ def vector(text: TokenVectors) -> npt.NDArray[np.float32]:
     return unit(mean).astype(np.float32)
 
 
-async def judge(claim: str, source: Source) -> Verdict:
+async def judge(claim: str, source: SourceText) -> ClaimVerdict:
     """Is the claim supported by the source, contradicted, or not found there?"""
     passages = source.passages(vector(await Embed(claim)))
     said = await together(*[Classify("support", " ".join(passage), claim) for passage in passages])
     return join(claim, passages, said)
 
 
-def join(claim: str, passages: Sequence[tuple[str, ...]], said: Sequence[dict[str, float]]) -> Verdict:
+def join(claim: str, passages: Sequence[tuple[str, ...]], said: Sequence[dict[str, float]]) -> ClaimVerdict:
     """One verdict from several passages: the most supporting one, unless another contradicts more strongly."""
     best = max(range(len(said)), key=lambda i: said[i][SUPPORTED])
     held = set(passages[best])
@@ -104,4 +104,6 @@ def join(claim: str, passages: Sequence[tuple[str, ...]], said: Sequence[dict[st
     worst = max(others, key=lambda i: said[i][CONTRADICTED])
     chosen = worst if said[worst][CONTRADICTED] > said[best][SUPPORTED] else best
     chances = said[chosen]
-    return Verdict(claim, " ".join(passages[chosen]), chances[SUPPORTED], chances[CONTRADICTED], chances[NOT_FOUND])
+    return ClaimVerdict(
+        claim, " ".join(passages[chosen]), chances[SUPPORTED], chances[CONTRADICTED], chances[NOT_FOUND]
+    )

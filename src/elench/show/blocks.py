@@ -27,7 +27,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Word:
+class HeatWord:
     """A word and how it counts, from -1 (against the score) to 1 (for it)."""
 
     text: str
@@ -43,7 +43,7 @@ class Heat:
     """A text whose words are coloured by how they count."""
 
     label: str
-    words: tuple[Word, ...]
+    words: tuple[HeatWord, ...]
     legend: str
 
 
@@ -85,7 +85,7 @@ def block_html(block: Block) -> str:
     return f'<div class="two">{sides}</div>'
 
 
-def _word_html(word: Word) -> str:
+def _word_html(word: HeatWord) -> str:
     shown, tip = escape(word.text), f' title="{escape(word.tip or word.value, quote=True)}"'
     share = round(min(abs(word.strength), 1) * 10)
     if abs(word.strength) < FAINT or not share:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from elench.grid import Cell, Grid, number
 from elench.records.record import Record
-from elench.show.blocks import Block, Folded, Heat, Line, MarkedText, Word, block_html, block_rich
+from elench.show.blocks import Block, Folded, Heat, HeatWord, Line, MarkedText, block_html, block_rich
 from elench.show.pieces import matched_words, summed_words
 
 if TYPE_CHECKING:
@@ -107,13 +107,15 @@ def _brief(value: Any) -> str:
 
 
 def _weights(name: str, rows: Any, *_: Any) -> list[Block]:
-    words = tuple(Word(str(word), float(weight), number(weight, 2), f"weight {weight:.3f}") for word, weight in rows)
+    words = tuple(
+        HeatWord(str(word), float(weight), number(weight, 2), f"weight {weight:.3f}") for word, weight in rows
+    )
     return [Heat(_label(name), words, "The stronger the colour, the more the word counts.")]
 
 
 def _logprobs(name: str, rows: Any, *_: Any) -> list[Block]:
     words = tuple(
-        Word(word, max(-1.0, value / 10), number(value, 1), f"log-probability {value:.2f}")
+        HeatWord(word, max(-1.0, value / 10), number(value, 1), f"log-probability {value:.2f}")
         for word, value in summed_words(rows)
     )
     return [Heat(_label(name), words, "Orange: words the model did not expect; they lower the score.")]
@@ -124,14 +126,14 @@ def _gains(name: str, rows: Any, *_: Any) -> list[Block]:
         return [Line(_label(name), _brief(rows))]
     words = summed_words(rows)
     most = max((abs(value) for _, value in words), default=0.0) or 1.0
-    shown = tuple(Word(word, value / most, f"{value:+.1f}", f"{value:+.2f}") for word, value in words)
+    shown = tuple(HeatWord(word, value / most, f"{value:+.1f}", f"{value:+.2f}") for word, value in words)
     return [Heat(_label(name), shown, "Blue: easier to predict once the question is known; orange: harder.")]
 
 
 def _matches(name: str, rows: Any, columns: Sequence[str], *_: Any) -> list[Block]:
     found = matched_words(rows)
     heat = tuple(
-        Word(own, float(likeness), number(likeness, 2), f"best match: {other} ({likeness:.2f})")
+        HeatWord(own, float(likeness), number(likeness, 2), f"best match: {other} ({likeness:.2f})")
         for own, other, likeness, *_ in found
     )
     header = ("word", "best match", "similarity", *columns)

@@ -12,12 +12,14 @@ from elench.stats.correlation import CLOSED, scale_of
 from elench.stats.resampling_plan import FEWEST_UNITS
 
 if TYPE_CHECKING:
-    from elench.evaluate.meta_sections import Section
+    from elench.evaluate.meta_sections import MetaSection
 
 _CORRECTIONS = {"holm": "Holm's correction", "bh": "Benjamini–Hochberg", "none": "no correction"}
 
 
-def render_evaluation(found: Evaluation, form: str = "text", width: int = 120, added: Sequence[Section] = ()) -> str:
+def render_evaluation(
+    found: Evaluation, form: str = "text", width: int = 120, added: Sequence[MetaSection] = ()
+) -> str:
     """The outcome of `elench meta` in one of the formats."""
     grids = evaluation_grids(found) + [grid for section in added for grid in section.grids]
     notes = evaluation_notes(found) + [note for section in added for note in section.notes]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from elench.evaluate.replicate.results import Line, Replication, Table
+from elench.evaluate.replicate.results import PaperLine, PaperReplication, PaperTable
 from elench.grid import HEADS, Grid, limits, number
 from elench.show.tables import as_json, render
 
 
-def show(found: Replication, form: str = "text", width: int = 120) -> str:
+def show(found: PaperReplication, form: str = "text", width: int = 120) -> str:
     """Ours beside theirs, then the status of every table, and the signatures of what was computed."""
     if form == "json":
         return as_json(asdict(found))
@@ -19,7 +19,7 @@ def show(found: Replication, form: str = "text", width: int = 120) -> str:
     return render([*(grid for table in found.tables for grid in _grids(table)), _status(found)], notes, form, width)
 
 
-def _status(found: Replication) -> Grid:
+def _status(found: PaperReplication) -> Grid:
     """Every table and figure of the paper: done, on other data, done elsewhere, or impossible, and why."""
     rows = [(t.name, "not computed" if t.reason else t.status, t.reason or "") for t in found.tables]
     rows += [(name, "elsewhere", how) for name, how in found.elsewhere]
@@ -27,7 +27,7 @@ def _status(found: Replication) -> Grid:
     return Grid("Every table and figure of the paper", ("table", "status", "how, or why not"), tuple(rows), "lll")
 
 
-def _grids(table: Table) -> list[Grid]:
+def _grids(table: PaperTable) -> list[Grid]:
     grids = []
     for part in dict.fromkeys(line.part for line in table.lines):
         lines = [line for line in table.lines if line.part == part]
@@ -41,7 +41,7 @@ def _grids(table: Table) -> list[Grid]:
     return grids
 
 
-def _cells(line: Line, columns: tuple[str, ...], improved: bool) -> list[str]:
+def _cells(line: PaperLine, columns: tuple[str, ...], improved: bool) -> list[str]:
     """What a line shows, column by column; form=ours beside it where any line of the table has it."""
     cells = [line.label]
     for column in columns:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import combinations_with_replacement
 from typing import ClassVar
 
 import numpy as np
-from scipy.stats import rankdata
 
 from elench.engine.result import Result
 from elench.errors import ElenchError, Unscored
@@ -24,6 +24,7 @@ from elench.show.page import Section, folded, note
 from elench.show.report import ReportRecord, View
 from elench.show.tables import as_html
 from elench.show.winners import how_tested, sentences, winner_grid
+from elench.stats.correlation import coefficient
 
 ALPHA = 0.05
 TITLES = {"question": "Questions", "answer": "Answers", "summary": "Summaries", "": "Records"}
@@ -137,13 +138,11 @@ def rank_correlations(rows: Sequence[ReportRecord], specs: Sequence[str]) -> tup
     )
     found = np.full((len(specs), len(specs)), np.nan)
     most = 0
-    for i in range(len(specs)):
-        for j in range(i, len(specs)):
-            both = np.isfinite(table[:, i]) & np.isfinite(table[:, j])
-            most = max(most, int(both.sum()))
-            x, y = rankdata(table[both, i]), rankdata(table[both, j])
-            if both.sum() > 4 and np.ptp(x) > 0 and np.ptp(y) > 0:
-                found[i, j] = found[j, i] = np.corrcoef(x, y)[0, 1]
+    for i, j in combinations_with_replacement(range(len(specs)), 2):
+        rho = coefficient(table[:, i], table[:, j], "spearman")
+        most = max(most, rho.n)
+        if rho.value is not None and rho.n > 4:
+            found[i, j] = found[j, i] = rho.value
     return found, most
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from elench.errors import UsageError
-from elench.stats.levels import COEFFICIENTS, FEWEST, LEVELS, SOFT, Block, Found, estimate, values_of
+from elench.stats.levels import COEFFICIENTS, FEWEST, LEVELS, SOFT, Block, LevelValues, estimate, values_of
 from elench.stats.resampling import Drawing, Replicates, difference_p, drawings, fisher_interval, interval, outward
 from elench.stats.resampling_plan import Ints, ResamplingPlan, resampling_plan
 from elench.stats.weighted import ROUNDING, merge_ties
@@ -87,7 +87,7 @@ class Sampling:
         x, y = self.x[np.ix_(rows, np.array(ms))], self.y[np.ix_(rows, np.array(ds))]
         return Block(x, y, rows, self.plan.group[rows], self.plan.system[rows], common)
 
-    def units(self, drawing: Drawing, rows: Ints, found: Found) -> Ints:
+    def units(self, drawing: Drawing, rows: Ints, found: LevelValues) -> Ints:
         """Metrics × dimensions: how many units were drawn from; at group level only groups that have a value."""
         if self.level == "group" and drawing.kind == "groups":
             return found.n

@@ -161,7 +161,7 @@ def system_means(table: JudgementTable, metric: str, dimension: str) -> dict[str
     return dict(sorted(found.items(), key=lambda pair: -(pair[1].value if pair[1].value is not None else -math.inf)))
 
 
-class Need(NamedTuple):
+class RatingsNeeded(NamedTuple):
     """How many outputs of each system must be rated."""
 
     ratings: int | None
@@ -183,7 +183,7 @@ def ratings_needed(
     same_group: float = 0.0,
     power: float = 0.8,
     alpha: float = 0.05,
-) -> Need:
+) -> RatingsNeeded:
     """Outputs to rate per system so that a true difference between two systems is found with the given power.
 
     `deviation` is the standard deviation of ratings, `correlation` the metric's with ratings (segment level), `outputs`
@@ -205,11 +205,11 @@ def ratings_needed(
     alone = math.ceil(1 / wanted - 1e-9)
     left = wanted - (correlation**2 / outputs if outputs else 0.0)
     if left <= 0:
-        return Need(None, alone, f"{outputs} scored outputs per system are too few at any number of ratings")
+        return RatingsNeeded(None, alone, f"{outputs} scored outputs per system are too few at any number of ratings")
     needed = math.ceil((1 - correlation**2) / left - 1e-9)
     if outputs is not None and needed > outputs:
-        return Need(None, alone, f"{needed} ratings per system would be needed, there are {outputs} outputs")
-    return Need(max(needed, FEWEST), alone, None)
+        return RatingsNeeded(None, alone, f"{needed} ratings per system would be needed, there are {outputs} outputs")
+    return RatingsNeeded(max(needed, FEWEST), alone, None)
 
 
 def _numbers(values: Array | Sequence[float | None]) -> Array:

@@ -66,7 +66,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Found:
+class LevelValues:
     """Values of one coefficient and what was correlated."""
 
     n: Ints
@@ -78,24 +78,24 @@ class Found:
     """How much choosing epsilon on the same data flatters the value, by the draws; None: not estimated"""
 
 
-def estimate(level: str, block: Block, name: str, drawings: Sequence[Drawing]) -> Found:
+def estimate(level: str, block: Block, name: str, drawings: Sequence[Drawing]) -> LevelValues:
     """A coefficient at a level, with its replicates under every drawing."""
     return {"segment": _segment, "group": _group, "system": _system}[level](block, name, drawings)
 
 
-def _segment(block: Block, name: str, drawings: Sequence[Drawing]) -> Found:
+def _segment(block: Block, name: str, drawings: Sequence[Drawing]) -> LevelValues:
     x, y = block.x, block.y
     n, epsilon = np.full(block.shape, len(x)), np.full(block.shape, np.nan)
     weights = [drawing.weights(block.rows) for drawing in drawings]
     if name in ("pearson", "spearman"):
         kernel = weighted.pearson if name == "pearson" else weighted.spearman
-        return Found(n, values_of(x, y, name), epsilon, [kernel(x, y, w) for w in weights])
+        return LevelValues(n, values_of(x, y, name), epsilon, [kernel(x, y, w) for w in weights])
     if name == "accuracy":
         value, epsilon, influence = calibrated_accuracy(x, y, all_pairs(len(x)))
         value = np.where(block.vary(), value, np.nan)
     else:
         value, influence = weighted.kendall_influence(x, y, _variant(name))
-    return Found(n, value, epsilon, [_linear(value, influence, w) for w in weights])
+    return LevelValues(n, value, epsilon, [_linear(value, influence, w) for w in weights])
 
 
 def _linear(value: Array, influence: Array, weights: Array) -> Array:
@@ -104,7 +104,7 @@ def _linear(value: Array, influence: Array, weights: Array) -> Array:
     return np.asarray(value[None] + moved.reshape(len(weights), *value.shape))
 
 
-def _group(block: Block, name: str, drawings: Sequence[Drawing]) -> Found:
+def _group(block: Block, name: str, drawings: Sequence[Drawing]) -> LevelValues:
     members = [np.flatnonzero(block.group == g) for g in np.unique(block.group)]
     fewest = 2 if name == "accuracy" else FEWEST
     members = [m for m in members if len(m) >= fewest]
@@ -113,7 +113,7 @@ def _group(block: Block, name: str, drawings: Sequence[Drawing]) -> Found:
         epsilon = calibrated_accuracy(block.x, block.y, pairs_within(block.group)).epsilon
     if not members:
         empty = [np.full((len(d.times), *block.shape), np.nan) for d in drawings]
-        return Found(np.zeros(block.shape, dtype=np.int64), np.full(block.shape, np.nan), epsilon, empty)
+        return LevelValues(np.zeros(block.shape, dtype=np.int64), np.full(block.shape, np.nan), epsilon, empty)
     own = np.stack([_inside(block, m, name, epsilon, np.ones((1, len(m))))[0] for m in members])
     if name == "accuracy":  # a metric that ties a whole group is right or wrong there; one that ties all judges nothing
         own = np.where(block.vary(), own, np.nan)
@@ -142,7 +142,7 @@ def _group(block: Block, name: str, drawings: Sequence[Drawing]) -> Found:
                     total += np.where(fine, drawn, 0.0)
                     seen += fine
             replicates.append(total / seen)
-    return Found(count, values, epsilon, replicates, bias)
+    return LevelValues(count, values, epsilon, replicates, bias)
 
 
 def _inside(block: Block, members: Ints, name: str, epsilon: Array, weights: Array) -> Array:
@@ -156,7 +156,7 @@ def _inside(block: Block, members: Ints, name: str, epsilon: Array, weights: Arr
     return weighted.pearson(x, y, weights) if name == "pearson" else weighted.spearman(x, y, weights)
 
 
-def _system(block: Block, name: str, drawings: Sequence[Drawing]) -> Found:
+def _system(block: Block, name: str, drawings: Sequence[Drawing]) -> LevelValues:
     system = codes(block.system.tolist())
     count = int(system.max()) + 1
     n = np.full(block.shape, count)
@@ -192,7 +192,7 @@ def _system(block: Block, name: str, drawings: Sequence[Drawing]) -> Found:
         if drawing.kind == "systems" and name in OF_PAIRS:
             drawn = _less_one_system(drawn, value, count)
         replicates.append(drawn)
-    return Found(n, value, epsilon, replicates)
+    return LevelValues(n, value, epsilon, replicates)
 
 
 def _less_one_system(drawn: Array, value: Array, systems: int) -> Array:
@@ -221,7 +221,7 @@ class _Means:
         return bx, by, (mass > 0).astype(np.float64)
 
 
-def _soft(block: Block, system: Ints, count: int, drawings: Sequence[Drawing]) -> Found:
+def _soft(block: Block, system: Ints, count: int, drawings: Sequence[Drawing]) -> LevelValues:
     """Soft pairwise accuracy; over systems by leaving one out, over items with normal p-values in every draw."""
     table = soft_accuracy(block.x, block.y, block.group, system)
     i, j = np.triu_indices(count, 1)
@@ -238,7 +238,7 @@ def _soft(block: Block, system: Ints, count: int, drawings: Sequence[Drawing]) -
         elif table is not None:
             drawn = value + soft_draws(block.x, block.y, block.group, system, drawing.weights(block.rows))
         replicates.append(drawn)
-    return Found(np.full(block.shape, count), value, np.full(block.shape, np.nan), replicates)
+    return LevelValues(np.full(block.shape, count), value, np.full(block.shape, np.nan), replicates)
 
 
 def values_of(x: Array, y: Array, name: str) -> Array:

@@ -29,7 +29,7 @@ DRAWS = 4000
 """Covariance matrices drawn for an interval"""
 
 
-class Agreement(NamedTuple):
+class PreferenceAgreement(NamedTuple):
     """How often people prefer the metric's winner."""
 
     value: float | None
@@ -55,17 +55,17 @@ class _Fit(NamedTuple):
 
 def agreement(
     score: Array, human: Array, item: Ints, system: Ints, group: Ints, leads: Array, n: int
-) -> list[Agreement]:
+) -> list[PreferenceAgreement]:
     """For each lead on n items; outputs (rows) without score or rating must have been left out."""
     count, items = int(system.max(initial=-1)) + 1, int(item.max(initial=-1)) + 1
     if count < FEWEST_SYSTEMS:
         reason = f"only {count} rated systems share items (at least {FEWEST_SYSTEMS} needed)"
-        return [Agreement(None, None, None, count, items, reason) for _ in leads]
+        return [PreferenceAgreement(None, None, None, count, items, reason) for _ in leads]
     fit = _fitted(np.column_stack([score, human]), item, system, group)
     small = 1e-12 * np.maximum(1e-12, [np.abs(score).max() ** 2, np.abs(human).max() ** 2])
     if (np.diag(fit.between) <= small).any():
         reason = "the rated systems differ by no more than noise in the metric or in ratings"
-        return [Agreement(None, None, None, count, items, reason) for _ in leads]
+        return [PreferenceAgreement(None, None, None, count, items, reason) for _ in leads]
     added = max(0.0, 1 / n - fit.share)  # taking noise off would make the matrix unstable
     slope = float(_slope(fit.between + added * fit.noise))
     limits = None if count < FEWEST_UNITS else _slope_limits(fit, added, count)
@@ -75,15 +75,15 @@ def agreement(
     return [one._replace(reason=f"as on {items} items, which are all that were rated") for one in found]
 
 
-def _at(lead: float, slope: float, limits: Array | None, systems: int, items: int) -> Agreement:
+def _at(lead: float, slope: float, limits: Array | None, systems: int, items: int) -> PreferenceAgreement:
     from scipy.special import ndtr
 
     value = float(ndtr(lead * slope))
     if limits is None:
         reason = f"no interval: only {systems} rated systems (at least {FEWEST_UNITS} needed)"
-        return Agreement(value, None, None, systems, items, reason)
+        return PreferenceAgreement(value, None, None, systems, items, reason)
     low, high = (float(ndtr(lead * limit)) for limit in limits)
-    return Agreement(value, low, high, systems, items, None)
+    return PreferenceAgreement(value, low, high, systems, items, None)
 
 
 def _slope(covariance: Array) -> Array:

@@ -1,9 +1,16 @@
-"""Area under the ROC curve with clusters: its standard error, and the test of two areas on the same records."""
+"""How well numbers tell two classes apart, and how far probabilities can be believed.
+
+Area under the ROC curve with clusters: its standard error, and the test of two areas on the same records; reliability
+curves of probabilities.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from elench.stats.resampling_plan import FEWEST_UNITS, Ints, codes
 
@@ -11,9 +18,9 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
-def auc(positives: Array, negatives: Array) -> float:
+def auc(positives: ArrayLike, negatives: ArrayLike) -> float:
     """The probability that a positive scores above a negative, ties half (Mann–Whitney)."""
-    return float(_above(positives, negatives).mean())
+    return float(_above(np.asarray(positives), np.asarray(negatives)).mean())
 
 
 def _above(values: Array, others: Array) -> Array:
@@ -64,3 +71,26 @@ def equal_areas(first: Array, second: Array, good: Mask, unit: Ints) -> float:
     if error <= 1e-12:
         return float(2.0 ** (1 - count))
     return float(2 * t.sf(abs(a - b) / error, count - 1))
+
+
+class Bin(NamedTuple):
+    """A part of a reliability curve."""
+
+    said: float
+    """The mean probability"""
+    happened: float
+    """How often it happened"""
+    n: int
+
+
+def reliability(chances: ArrayLike, happened: ArrayLike, bins: int = 10) -> list[Bin]:
+    """The reliability curve over bins of equal width; empty bins are left out."""
+    said, true = np.asarray(chances, dtype=np.float64), np.asarray(happened, dtype=np.float64)
+    place = np.minimum((said * bins).astype(int), bins - 1)
+    inside = [place == k for k in range(bins) if (place == k).any()]
+    return [Bin(float(said[here].mean()), float(true[here].mean()), int(here.sum())) for here in inside]
+
+
+def calibration_error(curve: Sequence[Bin]) -> float:
+    """Expected calibration error (Guo et al. 2017): a curve's mean distance from the diagonal, weighted by n."""
+    return sum(abs(part.said - part.happened) * part.n for part in curve) / sum(part.n for part in curve)

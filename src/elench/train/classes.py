@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING
 
 import click
 import numpy as np
-import numpy.typing as npt
 
 from elench.errors import UsageError
 from elench.models.base import ModelChoice
 from elench.models.checkpoints import find, need
 from elench.models.classes import QuestionClasses, coarse_of, load, torch_scores
-from elench.models.classifier import Rows, softmax
+from elench.models.classifier import softmax
 from elench.models.shipped import save_shipped, shipped_identity
 from elench.models.tokens import Tokens, padded, present
 from elench.models.torch_networks import build_classes, class_logits
 from elench.requests import ClassifyQuestion, QuestionClass
+from elench.stats.roc import calibration_error, reliability
 from elench.train.loop import FROZEN, Schedule, Trainer, TrainingRun, fit, freeze, write_card
 from elench.train.options import destination, train_options
 
@@ -51,7 +51,7 @@ class Labelled:
 
 
 @dataclass(frozen=True)
-class Options:
+class ClassOptions:
     """What the trainer may choose, beyond the schedule; chosen on kept-back training questions."""
 
     dropout: float = 0.2
@@ -109,7 +109,7 @@ class TokenisedQuestion:
 
 
 def train(
-    items: Sequence[Labelled], base: Path, out: Path, schedule: Schedule, options: Options, *, resume: bool = False
+    items: Sequence[Labelled], base: Path, out: Path, schedule: Schedule, options: ClassOptions, *, resume: bool = False
 ) -> tuple[Module, Tokenizer, list[str], TrainingRun]:
     """Fine-tune on labelled questions: the network, its tokenizer, the fine classes in order, and what was done."""
     import torch
@@ -142,7 +142,9 @@ def train(
     return net, tokenizer, labels, run
 
 
-def _worn(ids: tuple[int, ...], rng: np.random.Generator, options: Options, mark: int, mask: int) -> tuple[int, ...]:
+def _worn(
+    ids: tuple[int, ...], rng: np.random.Generator, options: ClassOptions, mark: int, mask: int
+) -> tuple[int, ...]:
     """The question as careless people write it: perhaps without its question mark, some pieces unreadable."""
     inner = list(ids[1:-1])
     if len(inner) > 1 and inner[-1] == mark and rng.random() < options.bare:
@@ -166,13 +168,6 @@ def fitted_temperature(answers: Sequence[QuestionClass], labels: Sequence[str]) 
     return float(grid[int(np.argmin(costs))])
 
 
-def calibration_error(confidence: Rows, right: npt.NDArray[np.bool_], bins: int = 15) -> float:
-    """Expected calibration error of the chosen classes (Guo et al. 2017, 15 equal-width bins)."""
-    place = np.minimum((confidence * bins).astype(int), bins - 1)
-    gaps = [abs(confidence[place == b].sum() - right[place == b].sum()) for b in range(bins)]
-    return float(sum(gaps) / len(right))
-
-
 def answering(net: Module, tokenizer: Tokenizer, labels: Sequence[str]) -> QuestionClasses:
     """The network as the model that answers, before calibration."""
     net.eval()
@@ -187,7 +182,7 @@ def report(model: QuestionClasses, items: Sequence[Labelled]) -> dict[str, float
         chosen = [max(getattr(a, level).items(), key=lambda pair: pair[1]) for a in answers]
         right = np.array([label == wanted for (label, _), wanted in zip(chosen, labels, strict=True)])
         found[level] = float(right.mean())
-        found[f"{level}_ece"] = calibration_error(np.array([p for _, p in chosen]), right)
+        found[f"{level}_ece"] = calibration_error(reliability([p for _, p in chosen], right, bins=15))
     return found
 
 
@@ -228,7 +223,7 @@ def command(
     base = base or find(ModelChoice("encoder", BASE)).folder
     bound = 0 if minutes > 0 and steps <= 0 else steps or math.ceil(epochs * math.ceil(len(items) / batch))
     schedule = Schedule(steps=bound, minutes=minutes, lr=lr, batch=batch, seed=seed, threads=threads, average=AVERAGE)
-    options = Options()
+    options = ClassOptions()
     net, tokenizer, labels, run = train(items, base, out, schedule, options, resume=resume)
     model = answering(net, tokenizer, labels)
     model.temperature = temperature = fitted_temperature(ask(model, kept), [i.label for i in kept])

@@ -17,21 +17,21 @@ from typing import TYPE_CHECKING, TypedDict
 import click
 import numpy as np
 
+from elench.stats.roc import auc
 from elench.text.answers import f1
 from elench.train.changes import EDITS
 from elench.train.loop import schedule_of, started_from
 from elench.train.options import destination, family_option, start_option
 from elench.train.pairs import (
     ClassifierTask,
-    Pair,
     PairEncoder,
+    TextPair,
     classifier_options,
     predict,
     ship,
     shipped_labels,
     train_classifier,
 )
-from elench.train.reader_scores import auc
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -72,9 +72,9 @@ def judged(folder: Path) -> tuple[list[JudgedAnswer], list[JudgedAnswer]]:
     return parts
 
 
-def pair_of(question: str, reference: str, answer: str, target: float) -> Pair:
+def pair_of(question: str, reference: str, answer: str, target: float) -> TextPair:
     """How a judged answer is shown to the model."""
-    return Pair(f"{question} {reference}", f"{question} {answer}", target)
+    return TextPair(f"{question} {reference}", f"{question} {answer}", target)
 
 
 def nearest(row: JudgedAnswer) -> str:
@@ -89,7 +89,7 @@ class Draw:
     def __init__(self, rows: Sequence[JudgedAnswer]) -> None:
         self.rows = rows
 
-    def __call__(self, rng: np.random.Generator, epoch: int) -> list[Pair]:
+    def __call__(self, rng: np.random.Generator, epoch: int) -> list[TextPair]:
         pairs = [pair_of(r["question"], nearest(r), r["answer"], r["rating"]) for r in self.rows]
         texts = [ref for r in self.rows for ref in r["references"]]
         for i in rng.choice(len(self.rows), round(MADE * len(self.rows)), replace=False):

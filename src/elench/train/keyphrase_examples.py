@@ -124,7 +124,7 @@ def linked(example: Example) -> tuple[str, Span] | None:
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionParts:
     """A question taken apart: "In what year | was | the hall built"."""
 
     lead: str
@@ -136,7 +136,7 @@ class Asked:
     rest: str
 
 
-def take_apart(question: str) -> Asked | None:
+def take_apart(question: str) -> QuestionParts | None:
     """The parts of a wh-question; None if it has no question word."""
     tokens = question.strip().rstrip("?").split()
     at = next((i for i, t in enumerate(tokens) if t.lower() in ASKING), None)
@@ -149,11 +149,11 @@ def take_apart(question: str) -> Asked | None:
     aux = next((i for i in range(after, limit) if tokens[i].lower() in AUXILIARIES), None)
     lead = " ".join(tokens[:at])
     if aux is None:
-        return Asked(lead, asking, "", "", " ".join(tokens[after:]))
-    return Asked(lead, asking, " ".join(tokens[after:aux]), tokens[aux].lower(), " ".join(tokens[aux + 1 :]))
+        return QuestionParts(lead, asking, "", "", " ".join(tokens[after:]))
+    return QuestionParts(lead, asking, " ".join(tokens[after:aux]), tokens[aux].lower(), " ".join(tokens[aux + 1 :]))
 
 
-def declarative(asked: Asked) -> str:
+def declarative(asked: QuestionParts) -> str:
     """The rest of the question with its auxiliary put back: "the hall was built", "turtles live"."""
     if not asked.auxiliary or asked.auxiliary in ("do", "does", "did"):
         return asked.rest

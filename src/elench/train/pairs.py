@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Pair:
+class TextPair:
     """One or two texts and what is to be said of them: a class, or a number from 0 to 1."""
 
     first: str
@@ -62,7 +62,7 @@ class PairEncoder:
     def __init__(self, tokenizer: Tokenizer, limits: tuple[int, int]) -> None:
         self.tokens, self.limits = Tokens.from_transformers(tokenizer), limits
 
-    def __call__(self, pairs: Sequence[Pair]) -> list[Encoded]:
+    def __call__(self, pairs: Sequence[TextPair]) -> list[Encoded]:
         firsts, seconds = (self.tokens.ids(texts) for texts in ([p.first for p in pairs], [p.second for p in pairs]))
         before, after = self.tokens.frame
         made = []
@@ -125,7 +125,7 @@ class ClassifierTask:
 
     labels: int
     limits: tuple[int, int]
-    draw: Callable[[np.random.Generator, int], Sequence[Pair]]
+    draw: Callable[[np.random.Generator, int], Sequence[TextPair]]
     start: Path | None = None
     """Folder of a model whose body it starts from, instead of the base encoder's."""
     whole: bool = False

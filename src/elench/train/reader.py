@@ -311,7 +311,8 @@ UNANSWERABLE = "squad2_cs224n_dev.json"
 
 def _show_reliability(model: Module, examples: list[Example], out: Path | None, card: dict[str, object]) -> None:
     """Print how far the probability of "answerable" can be believed, and note it in the card."""
-    from elench.train.reader_scores import answerability_curve, calibration_error
+    from elench.stats.roc import calibration_error
+    from elench.train.reader_scores import answerability_curve
 
     curve = answerability_curve(model, examples)
     error = calibration_error(curve)

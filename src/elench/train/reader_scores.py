@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,21 +11,13 @@ import numpy as np
 
 from elench.models.base import Model
 from elench.requests import Read, Reading
+from elench.stats.roc import Bin, auc, reliability
 from elench.text.answers import exact, f1
 from elench.train.changes import changed
 from elench.train.examples import Example, read_squad
 
 NEAR = 6
 """Paragraphs of the same article from which the one nearest to the question is taken as a near miss."""
-
-
-def auc(positive: Iterable[float], negative: Iterable[float]) -> float:
-    """Probability that a positive case is ranked above a negative one; ties count half."""
-    from scipy.stats import rankdata
-
-    high, low = list(positive), list(negative)
-    ranks = rankdata([*high, *low])
-    return float((ranks[: len(high)].sum() - len(high) * (len(high) + 1) / 2) / (len(high) * len(low)))
 
 
 def best_score(said: str, golds: Sequence[str]) -> tuple[float, float]:
@@ -112,27 +104,7 @@ def near_misses(examples: Sequence[Example], n: int, seed: int = 1) -> list[Exam
     return made
 
 
-BINS = 10
-
-
-def reliability(chances: Sequence[float], happened: Sequence[bool]) -> list[tuple[float, float, int]]:
-    """The reliability curve: for each tenth of the probabilities their mean, how often it happened, and the n."""
-    where = np.minimum((np.asarray(chances) * BINS).astype(int), BINS - 1)
-    curve = []
-    for k in range(BINS):
-        inside = [i for i in range(len(chances)) if where[i] == k]
-        if inside:
-            said, true = np.mean([chances[i] for i in inside]), np.mean([happened[i] for i in inside])
-            curve.append((round(float(said), 3), round(float(true), 3), len(inside)))
-    return curve
-
-
-def calibration_error(curve: Sequence[tuple[float, float, int]]) -> float:
-    """Expected calibration error: the mean distance of a reliability curve from the diagonal, weighted by n."""
-    return sum(abs(said - true) * n for said, true, n in curve) / sum(n for *_, n in curve)
-
-
-def answerability_curve(model: Model[Read, Reading], examples: Sequence[Example]) -> list[tuple[float, float, int]]:
+def answerability_curve(model: Model[Read, Reading], examples: Sequence[Example]) -> list[Bin]:
     """How often questions are answerable that the reader calls answerable with a given probability."""
     readings = model.answer_all([Read(e.question, e.context) for e in examples])
     return reliability([1 - r.unanswerable for r in readings], [bool(e.answers) for e in examples])

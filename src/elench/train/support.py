@@ -22,7 +22,15 @@ from elench.train.claims import CONTRADICTED, LABELS, NOT_FOUND, SUPPORTED, Clai
 from elench.train.examples import read_paragraphs
 from elench.train.loop import schedule_of, started_from
 from elench.train.options import destination, family_option, start_option
-from elench.train.pairs import ClassifierTask, Pair, PairEncoder, classifier_options, predict, ship, train_classifier
+from elench.train.pairs import (
+    ClassifierTask,
+    PairEncoder,
+    TextPair,
+    classifier_options,
+    predict,
+    ship,
+    train_classifier,
+)
 from elench.train.paraphrases import FILE as PARAPHRASES
 
 if TYPE_CHECKING:
@@ -43,25 +51,25 @@ ROUND = 30000
 HELD_OUT = 6
 
 
-def entailment(data: Path) -> tuple[list[Pair], list[Pair]]:
+def entailment(data: Path) -> tuple[list[TextPair], list[TextPair]]:
     """Entailment pairs to train on and to test on."""
-    train: list[Pair] = []
-    test: list[Pair] = []
+    train: list[TextPair] = []
+    test: list[TextPair] = []
     for row in _rows(data / "nli.jsonl.gz"):
         source = row["source"]
         if source in LEFT_OUT or row["label"] not in NLI:
             continue
-        pair = Pair(row["premise"], row["hypothesis"], NLI[row["label"]], source)
+        pair = TextPair(row["premise"], row["hypothesis"], NLI[row["label"]], source)
         (test if source in TEST else train).append(pair)
     return train, test
 
 
-def checked_claims(data: Path) -> tuple[list[Pair], list[Pair]]:
+def checked_claims(data: Path) -> tuple[list[TextPair], list[TextPair]]:
     """Claims with evidence to train on; a twentieth of the claims is kept back."""
-    parts: tuple[list[Pair], list[Pair]] = ([], [])
+    parts: tuple[list[TextPair], list[TextPair]] = ([], [])
     for row in _rows(data / "fact_checking.jsonl.gz"):
         kept = zlib.crc32(row["claim"].encode()) % 20 == 0
-        parts[kept].append(Pair(row["evidence"], row["claim"], FACTS[row["label"]], row["source"]))
+        parts[kept].append(TextPair(row["evidence"], row["claim"], FACTS[row["label"]], row["source"]))
     return parts
 
 
@@ -80,7 +88,7 @@ def chances(kinds: Sequence[str], shares: Mapping[str, float]) -> npt.NDArray[np
     return weights
 
 
-class Mixture:
+class PairMixture:
     """A round's pairs: entailment, checked claims and freshly made claims in fixed shares."""
 
     def __init__(self, data: Path, paraphrases: Path | None) -> None:
@@ -104,17 +112,17 @@ class Mixture:
                     found |= {row["sentence"]: row["paraphrase"]} if row["paraphrase"] else {}
         return ClaimMaker(known, found)
 
-    def __call__(self, rng: np.random.Generator, epoch: int) -> list[Pair]:
+    def __call__(self, rng: np.random.Generator, epoch: int) -> list[TextPair]:
         sizes = {kind: round(share * ROUND) for kind, share in SHARES.items()}
         nli = [self.nli[int(i)] for i in rng.choice(len(self.nli), sizes["nli"], replace=False, p=self.nli_chances)]
         facts = [self.facts[int(i)] for i in rng.choice(len(self.facts), sizes["facts"], replace=False)]
         return nli + facts + self.made(self.maker(self.known), sizes["made"], rng)
 
     @staticmethod
-    def made(maker: ClaimMaker, n: int, rng: np.random.Generator) -> list[Pair]:
-        return [Pair(c.premise, c.claim, c.label, c.kind) for c in maker.draw(n, rng)]
+    def made(maker: ClaimMaker, n: int, rng: np.random.Generator) -> list[TextPair]:
+        return [TextPair(c.premise, c.claim, c.label, c.kind) for c in maker.draw(n, rng)]
 
-    def tests(self, most: int, seed: int = 1) -> list[Pair]:
+    def tests(self, most: int, seed: int = 1) -> list[TextPair]:
         """What the figures are computed on: at most this many pairs of each source, and made claims."""
         rng, groups = np.random.default_rng(seed), defaultdict(list)
         for pair in [*self.test, *self.made(self.maker(self.kept), 4 * most, rng)]:
@@ -122,7 +130,7 @@ class Mixture:
         return [g[int(i)] for g in groups.values() for i in rng.permutation(len(g))[:most]]
 
 
-def figures(model: Module, encoder: PairEncoder, pairs: Sequence[Pair]) -> dict[str, dict[str, Any]]:
+def figures(model: Module, encoder: PairEncoder, pairs: Sequence[TextPair]) -> dict[str, dict[str, Any]]:
     """Accuracy by source, and the confusion table (rows: truth) of the two entailment sources."""
     said = predict(model, encoder(pairs)).argmax(1)
     by_kind: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -151,7 +159,7 @@ def command(
     """Train the support model and print its accuracy on what was kept back, with a confusion table."""
     out = destination(out)
     schedule = schedule_of(minutes, steps, lr, batch, seed, threads, pack_only)
-    mixture = Mixture(data, paraphrases)
+    mixture = PairMixture(data, paraphrases)
     task = ClassifierTask(len(LABELS), LIMITS, mixture, start, whole=True, family=family)
     model, encoder, run, base = train_classifier(task, schedule, out, seed=seed, resume=resume)
     shown = figures(model, encoder, mixture.tests(most))

@@ -20,9 +20,9 @@ from elench.models.base import ModelSet
 from elench.models.weights import FEATURES, FILE, FeatureWeighter, features
 from elench.records.record import read_records
 from elench.requests import Ask, Parse, Read
+from elench.stats.roc import auc
 from elench.train.loop import write_card
 from elench.train.options import train_options
-from elench.train.reader_scores import auc
 
 Matrix = npt.NDArray[np.float64]
 LABELS = "labels.jsonl"

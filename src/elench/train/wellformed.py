@@ -16,22 +16,22 @@ from scipy.stats import spearmanr
 
 from elench.train.loop import schedule_of
 from elench.train.options import destination
-from elench.train.pairs import ClassifierTask, Pair, classifier_options, predict, ship, train_classifier
+from elench.train.pairs import ClassifierTask, TextPair, classifier_options, predict, ship, train_classifier
 
 LIMITS = (64, 0)
 
 
-def rated(path: Path) -> list[Pair]:
+def rated(path: Path) -> list[TextPair]:
     """The questions of a file with their ratings."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         rows = [line.rstrip("\n").split("\t") for line in lines if line.strip()]
-    return [Pair(question, "", float(rating)) for question, rating in rows]
+    return [TextPair(question, "", float(rating)) for question, rating in rows]
 
 
-def as_written(pair: Pair) -> Pair:
+def as_written(pair: TextPair) -> TextPair:
     """With a capital at the beginning and no blank before the question mark."""
     text = pair.first.replace(" ?", "?").replace(" '", "'")
-    return Pair(text[:1].upper() + text[1:], "", pair.target)
+    return TextPair(text[:1].upper() + text[1:], "", pair.target)
 
 
 @click.command()
@@ -44,7 +44,7 @@ def command(
     out = destination(out)
     train, test = (rated(data / f"query_wellformedness_{part}.tsv.gz") for part in ("train", "test"))
 
-    def draw(rng: np.random.Generator, epoch: int) -> list[Pair]:
+    def draw(rng: np.random.Generator, epoch: int) -> list[TextPair]:
         return [p if rng.random() < 0.5 else as_written(p) for p in train]
 
     schedule = schedule_of(minutes, steps, lr, batch, seed, threads, pack_only)

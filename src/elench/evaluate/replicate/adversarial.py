@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from elench.errors import UsageError
 from elench.evaluate.auc import Area, areas
-from elench.evaluate.replicate.results import Line, Table
-from elench.evaluate.replicate.sources import Entry, Source
+from elench.evaluate.replicate.results import PaperLine, PaperTable
+from elench.evaluate.replicate.sources import Entry, Materials
 from elench.metrics import higher_is_better
 from elench.records.record import Record
 
@@ -21,7 +21,7 @@ PENALTY = 1.0
 """Of the squared weights, on features of unit variance; not searched."""
 
 
-def table(entry: Entry, source: Source) -> Table:
+def table(entry: Entry, source: Materials) -> PaperTable:
     """AUC of every metric over all negatives, and of a classifier trained on the other folds."""
     records = broken(entry, source)
     columns: dict[str, list[float | None]] = {}
@@ -39,19 +39,19 @@ def table(entry: Entry, source: Source) -> Table:
     better = {label: higher_is_better(row["spec"]) for label, row in entry["rows"].items()}
     found = {area.metric: area for area in areas(records, columns, better) if area.kind == "all"}
     lines = [_line(label, row, found.get(label), reasons.get(label, "")) for label, row in entry["rows"].items()]
-    return Table(entry["name"], ("AUC",), tuple(lines), entry.get("note", ""))
+    return PaperTable(entry["name"], ("AUC",), tuple(lines), entry.get("note", ""))
 
 
-def _line(label: str, row: Mapping[str, Any], area: Area | None, reason: str) -> Line:
+def _line(label: str, row: Mapping[str, Any], area: Area | None, reason: str) -> PaperLine:
     theirs = {"AUC": row.get("value")}
     if area is None:
-        return Line(label, row["spec"], "", {"AUC": None}, theirs, 0, note=reason)
+        return PaperLine.missing(label, row["spec"], theirs, reason)
     note = f"{area.positives} positives, {area.negatives} negatives"
     n = area.positives + area.negatives
-    return Line(label, row["spec"], "", {"AUC": area.auc}, theirs, n, area.low, area.high, row.get("note", note))
+    return PaperLine(label, row["spec"], "", {"AUC": area.auc}, theirs, n, area.low, area.high, row.get("note", note))
 
 
-def broken(entry: Entry, source: Source) -> list[Record]:
+def broken(entry: Entry, source: Materials) -> list[Record]:
     """Paraphrases (positive) and broken versions (negative) of the same questions."""
     from elench.perturb import Skipped, perturb
     from elench.perturb.paraphrase import paired
@@ -65,7 +65,7 @@ def broken(entry: Entry, source: Source) -> list[Record]:
     return [record for record in made if not isinstance(record, Skipped)]
 
 
-def supervised(records: Sequence[Record], source: Source) -> Array:
+def supervised(records: Sequence[Record], source: Materials) -> Array:
     """For each record, the log-odds of being a paraphrase that a logistic regression gives which was trained on the
     other folds. Everything made from one original, and every original on one context, is in one fold."""
     features = _features(records, source)
@@ -81,7 +81,7 @@ def supervised(records: Sequence[Record], source: Source) -> Array:
     return scores
 
 
-def _features(records: Sequence[Record], source: Source) -> Array:
+def _features(records: Sequence[Record], source: Materials) -> Array:
     """Frozen sentence vectors of question and context: the question's, and both multiplied."""
     from elench.engine.session import Session
     from elench.metrics.grounding import vector

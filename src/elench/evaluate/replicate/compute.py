@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from elench.errors import UsageError
 from elench.evaluate.replicate import adversarial, human_agreement, values
-from elench.evaluate.replicate.results import OURS, PROGRAM, Line, Replication, Table, fold, with_form
-from elench.evaluate.replicate.sources import Entry, Source
+from elench.evaluate.replicate.results import OURS, PROGRAM, PaperReplication, PaperTable, fold, with_form
+from elench.evaluate.replicate.sources import Entry, Materials
 
 if TYPE_CHECKING:
     from elench.metrics.base import Metric
@@ -21,9 +21,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["PAPERS", "Line", "Replication", "Table", "replicate"]
 PAPERS = ("qrelscore", "questeval", "kpqa", "qascore", "qsts")
-KINDS: dict[str, Callable[[Entry, Source], Table]] = {
+KINDS: dict[str, Callable[[Entry, Materials], PaperTable]] = {
     "correlation": human_agreement.correlation,
     "rank-pairs": human_agreement.rank_pairs,
     "selection": human_agreement.selection,
@@ -39,7 +38,7 @@ KINDS: dict[str, Callable[[Entry, Source], Table]] = {
 }
 
 
-def replicate(paper: str, source: Source, only: str = "") -> Replication:
+def replicate(paper: str, source: Materials, only: str = "") -> PaperReplication:
     """Every table of a paper that the data at hand can support; `only` those with this in their name are computed."""
     if paper not in PAPERS:
         raise UsageError(f"no paper {paper!r}: choose {', '.join(PAPERS)}")
@@ -51,18 +50,18 @@ def replicate(paper: str, source: Source, only: str = "") -> Replication:
     for entry in plan["table"]:
         status = entry.get("status", "done")
         if only.lower() not in entry["name"].lower():
-            tables.append(Table(entry["name"], (), (), reason="left out by --only", status=status))
+            tables.append(PaperTable(entry["name"], (), (), reason="left out by --only", status=status))
             continue
         entry = {**entry, "rows": _all_forms(entry.get("rows", {}))}
         try:
             tables.append(replace(fold(KINDS[entry["kind"]](entry, source)), status=status))
         except UsageError as error:
-            tables.append(Table(entry["name"], (), (), entry.get("note", ""), str(error), status))
+            tables.append(PaperTable(entry["name"], (), (), entry.get("note", ""), str(error), status))
     cannot, elsewhere = (
         tuple((entry["name"], entry["reason"]) for entry in plan.get(kind, ())) for kind in ("cannot", "elsewhere")
     )
     signatures = dict(source.signatures)
-    return Replication(plan["paper"], plan["models"], tuple(tables), cannot, elsewhere, signatures)
+    return PaperReplication(plan["paper"], plan["models"], tuple(tables), cannot, elsewhere, signatures)
 
 
 def _plan(paper: str) -> dict[str, Any]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from elench.evaluate.judgements import Judgements, from_records
-from elench.evaluate.replicate.results import Line, Table, number
-from elench.evaluate.replicate.sources import Entry, Source
+from elench.evaluate.replicate.results import PaperLine, PaperTable, number
+from elench.evaluate.replicate.sources import Entry, Materials
 from elench.evaluate.sanity_baselines import with_baselines
 from elench.records.record import Record
 from elench.stats.agreement import rank_pair_accuracy
-from elench.stats.correlation import coefficient, correlate
+from elench.stats.correlation import Estimates, coefficient, correlate
 from elench.stats.redundancy import forward_selection
 from elench.stats.resampling import fisher_interval
 from elench.text.passages import sentences
@@ -29,7 +30,7 @@ def ratings(records: list[Record], entry: Entry) -> Judgements:
     return Judgements(records, (), np.empty((len(records), 0)), {}, table.dimensions, table.human, table.source)
 
 
-def groups(entry: Entry, source: Source) -> Iterator[tuple[str, Indices]]:
+def groups(entry: Entry, source: Materials) -> Iterator[tuple[str, Indices]]:
     """The records that a table is about; with `by`, one group after the other."""
     records = source.records(entry["data"])
     everything = np.arange(len(records))
@@ -45,60 +46,82 @@ def groups(entry: Entry, source: Source) -> Iterator[tuple[str, Indices]]:
         yield "", everything[(places >= first) & (places < last)]
 
 
-def correlation(entry: Entry, source: Source) -> Table:
+def correlation(entry: Entry, source: Materials) -> PaperTable:
     """Metrics against people, with the sanity baselines below them."""
-    lines: list[Line] = []
+    lines: list[PaperLine] = []
     for group, chosen in groups(entry, source):
         lines += _correlated(entry, source, chosen, group)
-    return Table(entry["name"], tuple(entry["coefficients"]), tuple(lines), entry.get("note", ""))
+    return PaperTable(entry["name"], tuple(entry["coefficients"]), tuple(lines), entry.get("note", ""))
 
 
-def _correlated(entry: Entry, source: Source, chosen: Indices, group: str) -> list[Line]:
-    names = tuple(entry["coefficients"])
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a paper's table as columns of metric scores beside the ratings."""
+
+    table: Judgements
+    specs: Mapping[str, str]
+    """Label of a row → the metric."""
+    columns: Mapping[str, list[int]]
+    """Label of a row → its columns in `table`, one per reference where each reference is taken alone."""
+    reasons: Mapping[str, str]
+    """Label of a row → why it could not be computed."""
+
+
+def _rows(entry: Entry, source: Materials, chosen: Indices) -> _Rows:
     records = source.records(entry["data"])
     table = ratings([records[k] for k in chosen], entry)
-    alone = entry.get("references") == "each"
-    reasons: dict[str, str] = {}
-    spec_of: dict[str, str] = {}
-    copies = max((len(r.references) for r in records), default=0) if alone else 1
+    references: list[int | None] = [None]
+    if entry.get("references") == "each":
+        references = list(range(max((len(r.references) for r in records), default=0)))
+    specs, columns, reasons = {}, {}, {}
     for label, row in entry["rows"].items():
-        for k in range(copies):
-            column = source.column(entry["data"], row["spec"], k if alone else None, row.get("models"))
-            spec_of[label] = column.spec
-            if column.values is None:
-                reasons[label] = column.reason or ""
-                break
-            table = table.with_metrics([f"{label} {k}"], column.values[chosen, None], "metric")
-    if not alone:
-        table = with_baselines(table)
-    found = (
-        correlate(table, entry.get("level", "segment"), coefficients=names, draws=1000, over="items")
-        if table.metrics
-        else None
-    )
+        found = [source.column(entry["data"], row["spec"], k, row.get("models")) for k in references]
+        specs[label] = found[0].spec
+        values = [column.values[chosen] for column in found if column.values is not None]
+        if len(values) < len(found):
+            reasons[label] = next(column.reason or "" for column in found if column.values is None)
+            continue
+        columns[label] = list(range(len(table.metrics), len(table.metrics) + len(values)))
+        table = table.with_metrics([f"{label} {k}" for k in range(len(values))], np.stack(values, 1), "metric")
+    return _Rows(table if references != [None] else with_baselines(table), specs, columns, reasons)
+
+
+def _correlated(entry: Entry, source: Materials, chosen: Indices, group: str) -> list[PaperLine]:
+    """The lines of one group of records: per human dimension those of the paper, then the sanity baselines."""
+    names = tuple(entry["coefficients"])
+    rows = _rows(entry, source, chosen)
+    table, level = rows.table, entry.get("level", "segment")
+    found = correlate(table, level, coefficients=names, draws=1000, over="items") if table.metrics else None
+    sanity = [m for m, name in enumerate(table.metrics) if table.kinds[name] == "sanity"]
     lines = []
     for d, dimension in enumerate(table.dimensions):
         part = group or dimension
         for label, row in entry["rows"].items():
             theirs = dict(zip(names, row.get(dimension, [None] * len(names)), strict=True))
-            if found is None or label in reasons:
-                none: dict[str, float | None] = dict.fromkeys(names)
-                lines.append(Line(label, spec_of[label], part, none, theirs, 0, note=reasons.get(label, "")))
-                continue
-            at = [table.metrics.index(f"{label} {k}") for k in range(copies)]
-            ours = {name: number(np.mean(found.values[name][at, d])) for name in names}
-            low, high = (number(limit[names[0]][at[0], d]) if not alone else None for limit in (found.low, found.high))
-            note = found.reasons.get((at[0], d), "") or row.get("note", "")
-            lines.append(Line(label, spec_of[label], part, ours, theirs, int(found.n[at[0], d]), low, high, note))
-        for m, name in enumerate(table.metrics):
-            if found is not None and table.kinds[name] == "sanity":
-                ours = {c: number(found.values[c][m, d]) for c in names}
-                low, high = number(found.low[names[0]][m, d]), number(found.high[names[0]][m, d])
-                lines.append(Line(name, name, part, ours, dict.fromkeys(names), int(found.n[m, d]), low, high, SANITY))
+            if found is None or label in rows.reasons:
+                lines.append(PaperLine.missing(label, rows.specs[label], theirs, rows.reasons.get(label), part))
+            else:
+                line = _line(found, names, rows.columns[label], d)
+                note = line.note or row.get("note", "")
+                lines.append(replace(line, label=label, spec=rows.specs[label], part=part, theirs=theirs, note=note))
+        for m in sanity if found is not None else ():
+            lines.append(replace(_line(found, names, [m], d), part=part, note=SANITY))
     return lines
 
 
-def rank_pairs(entry: Entry, source: Source) -> Table:
+def _line(found: Estimates, names: Sequence[str], columns: Sequence[int], d: int) -> PaperLine:
+    """Coefficients of a metric with a human dimension: of one column with its interval, of several their mean."""
+    first = columns[0]
+    ours = {name: number(np.mean(found.values[name][list(columns), d])) for name in names}
+    low, high = (number(limit[names[0]][first, d]) for limit in (found.low, found.high))
+    if len(columns) > 1:
+        low = high = None
+    name = found.metrics[first]
+    note = found.reasons.get((first, d), "")
+    return PaperLine(name, name, "", ours, dict.fromkeys(names), int(found.n[first, d]), low, high, note)
+
+
+def rank_pairs(entry: Entry, source: Materials) -> PaperTable:
     records = source.records(entry["data"])
     human = [r.human.get(entry["dimension"], np.nan) for r in records]
     groups = [r.group for r in records]
@@ -108,15 +131,17 @@ def rank_pairs(entry: Entry, source: Source) -> Table:
         column = source.column(entry["data"], row["spec"])
         theirs = {"share": row.get("value")}
         if column.values is None:
-            lines.append(Line(label, column.spec, "", {"share": None}, theirs, 0, note=column.reason or ""))
+            lines.append(PaperLine.missing(label, column.spec, theirs, column.reason))
             continue
         found = rank_pair_accuracy(human, column.values, groups, entry["gap"])
         note = row.get("note", "") or (f"{found.ties} ties count as misses" if found.ties else "")
-        lines.append(Line(label, column.spec, "", {"share": found.value}, theirs, found.n, found.low, found.high, note))
-    return Table(entry["name"], ("share",), tuple(lines), entry.get("note", ""))
+        lines.append(
+            PaperLine(label, column.spec, "", {"share": found.value}, theirs, found.n, found.low, found.high, note)
+        )
+    return PaperTable(entry["name"], ("share",), tuple(lines), entry.get("note", ""))
 
 
-def selection(entry: Entry, source: Source) -> Table:
+def selection(entry: Entry, source: Materials) -> PaperTable:
     """Forward selection over the metrics that can be computed."""
     records = source.records(entry["data"])
     table = ratings(records, {**entry, "dimensions": [entry["dimension"]]})
@@ -130,7 +155,7 @@ def selection(entry: Entry, source: Source) -> Table:
     found = forward_selection(table, entry["dimension"], steps=entry["steps"])
     none: dict[str, float | None] = {"R²": None, "MSE": None}
     lines = [
-        Line(
+        PaperLine(
             f"{k}. {s.metric}",
             s.metric,
             "",
@@ -142,10 +167,10 @@ def selection(entry: Entry, source: Source) -> Table:
         for k, s in enumerate(found.steps, 1)
     ]
     note = entry.get("note", "") + (f" Not computed: {', '.join(missing)}." if missing else "")
-    return Table(entry["name"], ("R²", "MSE"), tuple(lines), note)
+    return PaperTable(entry["name"], ("R²", "MSE"), tuple(lines), note)
 
 
-def fewer_references(entry: Entry, source: Source) -> Table:
+def fewer_references(entry: Entry, source: Materials) -> PaperTable:
     """Mean correlation over all dimensions with k references, drawn at random; the best of the k counts."""
     records = source.records(entry["data"])
     human = ratings(records, entry).human
@@ -163,16 +188,16 @@ def fewer_references(entry: Entry, source: Source) -> Table:
             theirs = {"r": row.get("values", {}).get(str(k))}
             if len(singles) < most:
                 reason = next(c.reason or "" for c in columns if c.values is None)
-                lines.append(Line(label, columns[0].spec, part, {"r": None}, theirs, 0, note=reason))
+                lines.append(PaperLine.missing(label, columns[0].spec, theirs, reason, part))
                 continue
             found = [_mean_r(np.max([singles[i] for i in subset], axis=0), human) for subset in chosen]
             spread = f"{len(found)} draws, standard deviation {np.std(found, ddof=1):.3f}" if len(found) > 1 else ""
             ours = {"r": number(np.mean(found))}
-            lines.append(Line(label, columns[0].spec, part, ours, theirs, len(records), note=spread))
-    return Table(entry["name"], ("r",), tuple(lines), entry.get("note", ""))
+            lines.append(PaperLine(label, columns[0].spec, part, ours, theirs, len(records), note=spread))
+    return PaperTable(entry["name"], ("r",), tuple(lines), entry.get("note", ""))
 
 
-def averages(entry: Entry, source: Source) -> Table:
+def averages(entry: Entry, source: Materials) -> PaperTable:
     """Mean correlation over all dimensions; and with the first row's scores, which tells how much a choice matters."""
     human = ratings(source.records(entry["data"]), entry).human
     columns = {label: source.column(entry["data"], row["spec"]) for label, row in entry["rows"].items()}
@@ -181,13 +206,13 @@ def averages(entry: Entry, source: Source) -> Table:
     for label, row in entry["rows"].items():
         column, theirs = columns[label], {"r": row.get("value"), "r with the first": None}
         if column.values is None:
-            lines.append(Line(label, column.spec, "", dict.fromkeys(theirs), theirs, 0, note=column.reason or ""))
+            lines.append(PaperLine.missing(label, column.spec, theirs, column.reason))
             continue
         alike = None if first is None else coefficient(column.values, first).value
         ours = {"r": number(_mean_r(column.values, human)), "r with the first": alike}
         n = int(np.isfinite(column.values).sum())
-        lines.append(Line(label, column.spec, "", ours, theirs, n))
-    return Table(entry["name"], ("r", "r with the first"), tuple(lines), entry.get("note", ""))
+        lines.append(PaperLine(label, column.spec, "", ours, theirs, n))
+    return PaperTable(entry["name"], ("r", "r with the first"), tuple(lines), entry.get("note", ""))
 
 
 def _mean_r(scores: NDArray[np.float64], human: NDArray[np.float64]) -> float:
@@ -195,7 +220,7 @@ def _mean_r(scores: NDArray[np.float64], human: NDArray[np.float64]) -> float:
     return float(np.mean([np.nan if value is None else value for value in found]))
 
 
-def question_folds(entry: Entry, source: Source) -> Table:
+def question_folds(entry: Entry, source: Materials) -> PaperTable:
     """QuestEval Table 3: shares of the source's questions that are important and/or answered, against a dimension."""
     records = source.records(entry["data"])
     human = ratings(records, entry).human[:, 0]
@@ -204,15 +229,15 @@ def question_folds(entry: Entry, source: Source) -> Table:
         explained = source.evidence(entry["data"], row["spec"])
         theirs = {"r": row.get("value")}
         if explained.evidence is None:
-            lines.append(Line(label, explained.spec, "", {"r": None}, theirs, 0, note=explained.reason))
+            lines.append(PaperLine.missing(label, explained.spec, theirs, explained.reason))
             continue
         shares = [_share(found, row["important"], row["answered"]) for found in explained.evidence]
         found = coefficient(shares, human)
         mean = float(np.nanmean(shares)) if np.isfinite(shares).any() else float("nan")
         note = found.reason or f"{mean:.0%} of the questions on average"
         low, high = _limits(found.value, found.n)
-        lines.append(Line(label, explained.spec, "", {"r": found.value}, theirs, found.n, low, high, note))
-    return Table(entry["name"], ("r",), tuple(lines), entry.get("note", ""))
+        lines.append(PaperLine(label, explained.spec, "", {"r": found.value}, theirs, found.n, low, high, note))
+    return PaperTable(entry["name"], ("r",), tuple(lines), entry.get("note", ""))
 
 
 def _limits(r: float | None, n: int) -> tuple[float | None, float | None]:

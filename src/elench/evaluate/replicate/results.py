@@ -12,7 +12,7 @@ PROGRAM, OURS = " · program", " · ours"
 
 
 @dataclass(frozen=True)
-class Line:
+class PaperLine:
     """One number, or several of one metric, beside the paper's."""
 
     label: str
@@ -30,14 +30,21 @@ class Line:
     improved: dict[str, float | None] | None = None
     """The same in form=ours, our own improvement: a column of its own, never beside a figure of the paper"""
 
+    @classmethod
+    def missing(
+        cls, label: str, spec: str, theirs: dict[str, float | None], reason: str | None, part: str = ""
+    ) -> PaperLine:
+        """The paper's figures, and why there is none of ours beside them."""
+        return cls(label, spec, part, dict.fromkeys(theirs), theirs, 0, note=reason or "")
+
 
 @dataclass(frozen=True)
-class Table:
+class PaperTable:
     """A table of the paper, recomputed as far as possible."""
 
     name: str
     columns: tuple[str, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[PaperLine, ...]
     note: str = ""
     reason: str | None = None
     """Why nothing could be computed"""
@@ -46,12 +53,12 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Replication:
+class PaperReplication:
     """All tables of one paper."""
 
     paper: str
     models: str
-    tables: tuple[Table, ...]
+    tables: tuple[PaperTable, ...]
     cannot: tuple[tuple[str, str], ...]
     """Table → why it cannot be replicated"""
     elsewhere: tuple[tuple[str, str], ...] = ()
@@ -64,7 +71,7 @@ def with_form(spec: str, form: str) -> str:
     return f"{spec[:-1]},form={form}]" if spec.endswith("]") else f"{spec}[form={form}]"
 
 
-def fold(table: Table) -> Table:
+def fold(table: PaperTable) -> PaperTable:
     """The rows of form=ours as a column beside the rows of the same metric."""
     ours = {(line.part, line.label.removesuffix(OURS)): line for line in table.lines if line.label.endswith(OURS)}
     lines = []

@@ -46,7 +46,7 @@ class Explained:
 
 
 @dataclass
-class Source:
+class Materials:
     """The data folder, the score files at hand, and the models that may be asked."""
 
     folder: Path | None

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elench.errors import UsageError
-from elench.evaluate.replicate.results import OURS, PROGRAM, Line, Table, number, with_form
-from elench.evaluate.replicate.sources import Entry, Source
+from elench.evaluate.replicate.results import OURS, PROGRAM, PaperLine, PaperTable, number, with_form
+from elench.evaluate.replicate.sources import Entry, Materials
 from elench.metrics import metric
 from elench.records.record import Record
 from elench.stats.agreement import wilson
@@ -22,7 +22,7 @@ PAIRS = 200
 _COMPARE = {"=": operator.eq, ">=": operator.ge, "<": operator.lt}
 
 
-def means(entry: Entry, source: Source) -> Table:
+def means(entry: Entry, source: Materials) -> PaperTable:
     """Mean and standard deviation of scores over the records that a condition selects."""
     chosen = _where(source.records(entry["data"]), entry["where"])
     lines = []
@@ -31,25 +31,25 @@ def means(entry: Entry, source: Source) -> Table:
         theirs = {"mean": row.get("value"), "deviation": row.get("deviation")}
         values = None if column.values is None else column.values[chosen]
         lines.append(_mean(label, column.spec, "", values, theirs, column.reason or ""))
-    return Table(entry["name"], ("mean", "deviation"), tuple(lines), entry.get("note", ""))
+    return PaperTable(entry["name"], ("mean", "deviation"), tuple(lines), entry.get("note", ""))
 
 
 def _mean(
     label: str, spec: str, part: str, given: Array | None, theirs: dict[str, float | None], note: str
-) -> Line:  # fmt: skip
+) -> PaperLine:  # fmt: skip
     """Mean and standard deviation of what was scored, with the normal interval of the mean."""
     values = np.empty(0) if given is None else given[np.isfinite(given)]
     n = len(values)
     if n < 2:
-        return Line(label, spec, part, {"mean": None, "deviation": None}, theirs, n, note=note)
+        return PaperLine(label, spec, part, {"mean": None, "deviation": None}, theirs, n, note=note)
     mean, deviation = float(values.mean()), float(values.std(ddof=1))
     half = 1.96 * deviation / n**0.5
-    return Line(
+    return PaperLine(
         label, spec, part, {"mean": mean, "deviation": deviation}, theirs, n, mean - half, mean + half, note
     )  # fmt: skip
 
 
-def unrelated(entry: Entry, source: Source) -> Table:
+def unrelated(entry: Entry, source: Materials) -> PaperTable:
     """QRelScore Table 9: the mean of its parts over questions paired with contexts of other records."""
     from elench.evaluate.rescaling import unrelated_pairs
 
@@ -61,10 +61,10 @@ def unrelated(entry: Entry, source: Source) -> Table:
             theirs = {"mean": row.get(name), "deviation": None}
             note = column.reason or f"{left_out} pairs left out for shared words"
             lines.append(_mean(label, column.spec, name, column.values, theirs, note))
-    return Table(entry["name"], ("mean", "deviation"), tuple(lines), entry.get("note", ""))
+    return PaperTable(entry["name"], ("mean", "deviation"), tuple(lines), entry.get("note", ""))
 
 
-def shares(entry: Entry, source: Source) -> Table:
+def shares(entry: Entry, source: Materials) -> PaperTable:
     """Share of the selected records that lie on the right side of one half."""
     records = source.records(entry["data"])
     column = source.column(entry["data"], entry["spec"])
@@ -72,18 +72,20 @@ def shares(entry: Entry, source: Source) -> Table:
     for label, row in entry["rows"].items():
         theirs = {"share": row["value"]}
         if column.values is None:
-            lines.append(Line(label, column.spec, "", {"share": None}, theirs, 0, note=column.reason or ""))
+            lines.append(PaperLine.missing(label, column.spec, theirs, column.reason))
             continue
         values = column.values[_where(records, row["where"])]
         values = values[np.isfinite(values)]
         right = int((values >= 0.5).sum() if row["above"] else (values < 0.5).sum())
         low, high = wilson(right, len(values)) if len(values) else (None, None)
         ours = {"share": right / len(values) if len(values) else None}
-        lines.append(Line(label, column.spec, "", ours, theirs, len(values), low, high, f"{row['theirs_n']} there"))
-    return Table(entry["name"], ("share",), tuple(lines), entry.get("note", ""))
+        lines.append(
+            PaperLine(label, column.spec, "", ours, theirs, len(values), low, high, f"{row['theirs_n']} there")
+        )
+    return PaperTable(entry["name"], ("share",), tuple(lines), entry.get("note", ""))
 
 
-def published(entry: Entry, source: Source) -> Table:
+def published(entry: Entry, source: Materials) -> PaperTable:
     """Correlations recomputed from system scores that the paper prints."""
     names = tuple(entry["coefficients"])
     columns = entry["columns"]
@@ -95,11 +97,11 @@ def published(entry: Entry, source: Source) -> Table:
         found = {name: coefficient(matrix[:, columns.index(label)], target, name) for name in names}
         ours = {name: c.value for name, c in found.items()}
         beside = dict(zip(names, theirs, strict=True))
-        lines.append(Line(label, "published scores", "", ours, beside, found[names[0]].n))
-    return Table(entry["name"], names, tuple(lines), entry.get("note", ""))
+        lines.append(PaperLine(label, "published scores", "", ours, beside, found[names[0]].n))
+    return PaperTable(entry["name"], names, tuple(lines), entry.get("note", ""))
 
 
-def items(entry: Entry, source: Source) -> Table:
+def items(entry: Entry, source: Materials) -> PaperTable:
     """Examples that the paper prints with a score each, in every form that the metrics have."""
     records = [Record.from_object({"id": str(k), **item["record"]}) for k, item in enumerate(entry["items"])]
     lines = []
@@ -112,8 +114,10 @@ def items(entry: Entry, source: Source) -> Table:
                 theirs = None if suffix == OURS else item["values"].get(base.split("[")[0])
                 shown = item.get("label") or f"{record.question} | {(record.references or (record.context or '',))[0]}"
                 n, note = int(score is not None), column.reason or ""
-                lines.append(Line(shown + suffix, column.spec, part, {"score": score}, {"score": theirs}, n, note=note))
-    return Table(entry["name"], ("score",), tuple(lines), entry.get("note", ""))
+                lines.append(
+                    PaperLine(shown + suffix, column.spec, part, {"score": score}, {"score": theirs}, n, note=note)
+                )
+    return PaperTable(entry["name"], ("score",), tuple(lines), entry.get("note", ""))
 
 
 def _forms(spec: str, forms: list[str]) -> dict[str, str]:

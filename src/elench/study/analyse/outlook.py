@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from elench.study.analyse.scores import Table, judgements, tabulate
+from elench.study.analyse.scores import JudgementSums, judgements, tabulate
 from elench.study.analyse.sittings import Sitting
 from elench.study.folder import Study
 
@@ -68,7 +68,7 @@ def outlook(study: Study, sittings: Sequence[Sitting], target: int) -> Outlook:
     )
 
 
-def _decisions(study: Study, table: Table, growth: float) -> tuple[str, str, float | None, float | None]:
+def _decisions(study: Study, table: JudgementSums, growth: float) -> tuple[str, str, float | None, float | None]:
     """The planned pair (else the best two so far), its chance, and the mean chance of all pairs."""
     order = sorted(range(len(table.systems)), key=lambda k: -table.scores()[k, -1])
     if len(order) < 2:
@@ -84,7 +84,7 @@ def _decisions(study: Study, table: Table, growth: float) -> tuple[str, str, flo
     return pair[0], pair[1], chance, sum(known) / len(known) if known else None
 
 
-def decision_chance(table: Table, first: int, second: int, growth: float, alpha: float) -> float | None:
+def decision_chance(table: JudgementSums, first: int, second: int, growth: float, alpha: float) -> float | None:
     """Predictive probability that two systems differ significantly once `growth` times as much is rated.
 
     With n differences of mean d and deviation s now, and N = growth · n at the end, the final mean is normal around d

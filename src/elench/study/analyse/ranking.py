@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from statistics import mean
 
 import numpy as np
 
 from elench.errors import UsageError
+from elench.stats.correlation import coefficient
 from elench.stats.mixed import MixedFit, mixed_model
 from elench.study.analyse.powered import Powered, powered_scores
 from elench.study.analyse.quality import Verdict, judge_raters
-from elench.study.analyse.rater_agreement import Agreement, agreement
-from elench.study.analyse.replication import Replication, between, halves
+from elench.study.analyse.rater_agreement import CriterionAlpha, agreement
+from elench.study.analyse.replication import SelfReplication, between, halves
 from elench.study.analyse.scores import (
-    Comparison,
     Judged,
+    RatedPair,
     compare_systems,
     intervals,
     judgements,
@@ -92,12 +94,12 @@ class Report:
     currency: str
     criteria: tuple[str, ...]
     scores: tuple[SystemScore, ...]
-    pairs: tuple[Comparison, ...]
+    pairs: tuple[RatedPair, ...]
     raters: tuple[Verdict, ...]
     repeat_pairs: int
     repeat_gap: float | None
-    agreement: tuple[Agreement, ...]
-    replication: tuple[Replication, ...]
+    agreement: tuple[CriterionAlpha, ...]
+    replication: tuple[SelfReplication, ...]
     replication_how: str
     deviation: float | None
     difference: float
@@ -117,20 +119,8 @@ def analyse_study(store: Store, other: Store | None = None, options: Options = O
     study = store.study
     sittings = collect(store)
     facts = [f for f in rater_facts(store) if f.qualification is not None]
-    report = analyse_sittings(
-        study, sittings, options, None if other is None else (other.study, collect(other)),
-        tests=(len(facts), sum(bool(f.qualified) for f in facts)),
-    )  # fmt: skip
-    return report
-
-
-def _kept(done: Sequence[Sitting], raters: set[str] | None) -> list[Sitting]:
-    """The sittings that count: those of these raters, or all; refused when nobody passed."""
-    kept = list(kept_sittings(done, raters))
-    if not kept:
-        everyone = len({s.rater for s in done})
-        raise UsageError(f"none of {everyone} raters passes the filter: nothing to rank (--unfiltered keeps them all)")
-    return kept
+    second = None if other is None else (other.study, collect(other))
+    return analyse_sittings(study, sittings, options, second, (len(facts), sum(bool(f.qualified) for f in facts)))
 
 
 def analyse_sittings(
@@ -142,27 +132,21 @@ def analyse_sittings(
 ) -> Report:
     """The analysis itself, on sittings from a store or from a simulation."""
     protocol = study.protocol
+    names = tuple(c.name for c in protocol.criteria)
     done = [s for s in sittings if s.state == "submitted"]
     if not done:
         raise UsageError("no task has been submitted yet: there is nothing to analyse")
     verdicts = judge_raters(study, done)
     passed = {v.rater for v in verdicts.values() if v.passed}
-    kept = _kept(done, None if options.unfiltered else passed)
-    found = judgements(study, kept, protocol.standardise)
-    if not found:
-        raise UsageError("no rater ever changed a rating: nothing can be standardised or ranked")
-    names = tuple(c.name for c in protocol.criteria)
+    kept, found = _kept(study, done, None if options.unfiltered else passed)
     scores, pairs, notes = _ranking(study, found, names, options)
     how, replication = _replicate(study, found, names, other, options)
-    gaps = [v for v in verdicts.values() if v.repeat_gap is not None and (options.unfiltered or v.passed)]
-    deviation = _deviation(found)
+    repeat_pairs, repeat_gap = _repeats([v for v in verdicts.values() if options.unfiltered or v.passed])
+    mixed, why = _mixed(found)
     metric = None if options.scores is None else powered_scores(study, found, options.scores, options.metric)
     correlation = None if metric is None else metric.correlation
+    deviation = _deviation(found)
     needed, with_metric = _needed(deviation, correlation, _alike(study, found, len(names)), len(pairs), options)
-    mixed, why = _mixed(found)
-    notes += [*why, *_constant_raters(kept, found, protocol.standardise)]
-    ordered = sorted(verdicts.values(), key=lambda v: (v.p is None, v.p if v.p is not None else 0.0, v.rater))
-    n_repeat = sum(v.repeat_pairs for v in gaps)
     return Report(
         title=protocol.title, protocol=protocol.name, source=protocol.source, human=study.human,
         standardised=protocol.standardise,
@@ -178,17 +162,40 @@ def analyse_sittings(
         criteria=names,
         scores=scores,
         pairs=tuple(pairs),
-        raters=tuple(ordered),
-        repeat_pairs=n_repeat,
-        repeat_gap=sum((v.repeat_gap or 0) * v.repeat_pairs for v in gaps) / n_repeat if n_repeat else None,
+        raters=tuple(sorted(verdicts.values(), key=_by_p)),
+        repeat_pairs=repeat_pairs,
+        repeat_gap=repeat_gap,
         agreement=tuple(agreement(study, kept, options.draws, options.seed)),
         replication=tuple(replication),
         replication_how=how,
         deviation=deviation, difference=options.difference, power=options.power,
         needed=needed, needed_with_metric=with_metric, correlation=correlation,
         metric=None if metric is None else metric.name, powered=() if metric is None else metric.systems,
-        mixed=mixed, notes=tuple(notes),
+        mixed=mixed, notes=(*notes, *why, *_constant_raters(kept, found, protocol.standardise)),
     )  # fmt: skip
+
+
+def _kept(study: Study, done: Sequence[Sitting], raters: set[str] | None) -> tuple[list[Sitting], list[Judged]]:
+    """The sittings that count, those of these raters or all, and their judgements; refused when nothing is left."""
+    kept = list(kept_sittings(done, raters))
+    if not kept:
+        everyone = len({s.rater for s in done})
+        raise UsageError(f"none of {everyone} raters passes the filter: nothing to rank (--unfiltered keeps them all)")
+    found = judgements(study, kept, study.protocol.standardise)
+    if not found:
+        raise UsageError("no rater ever changed a rating: nothing can be standardised or ranked")
+    return kept, found
+
+
+def _repeats(verdicts: Sequence[Verdict]) -> tuple[int, float | None]:
+    """Pairs of ratings of the same item by the same rater, and how far they are apart on average."""
+    pairs = sum(v.repeat_pairs for v in verdicts if v.repeat_gap is not None)
+    return pairs, sum((v.repeat_gap or 0) * v.repeat_pairs for v in verdicts) / pairs if pairs else None
+
+
+def _by_p(verdict: Verdict) -> tuple[bool, float, str]:
+    """For sorting raters by their p-value; those without one come last."""
+    return verdict.p is None, verdict.p or 0.0, verdict.rater
 
 
 def _filter_text(study: Study, options: Options) -> str:
@@ -213,7 +220,7 @@ def _group(sittings: Sequence[Sitting]) -> Group:
 
 def _ranking(
     study: Study, found: Sequence[Judged], names: tuple[str, ...], options: Options
-) -> tuple[tuple[SystemScore, ...], list[Comparison], list[str]]:
+) -> tuple[tuple[SystemScore, ...], list[RatedPair], list[str]]:
     rated = [name for name in study.systems if any(j.system == name for j in found)]
     table = tabulate(found, rated, len(names))
     values = table.scores()
@@ -249,7 +256,7 @@ def _replicate(
     names: tuple[str, ...],
     other: tuple[Study, Sequence[Sitting]] | None,
     options: Options,
-) -> tuple[str, list[Replication]]:
+) -> tuple[str, list[SelfReplication]]:
     if other is None:
         how = f"mean over {SPLITS} random halves of the raters, seed {options.seed}"
         return how, halves(found, study.systems, names, SPLITS, options.seed)
@@ -296,16 +303,10 @@ def _constant_raters(kept: Sequence[Sitting], found: Sequence[Judged], standardi
 
 def _alike(study: Study, found: Sequence[Judged], criteria: int) -> float:
     """How much two systems' scores on the same passages correlate: what pairing saves."""
-    means = tabulate(
-        found, [name for name in study.systems if any(j.system == name for j in found)], criteria
-    ).unit_means
-    values = []
-    for i in range(means.shape[1]):
-        for j in range(i):
-            both = np.isfinite(means[:, i]) & np.isfinite(means[:, j])
-            a, b = means[both, i], means[both, j]
-            if len(a) > 4 and np.ptp(a) > 0 and np.ptp(b) > 0:
-                values.append(float(np.corrcoef(a, b)[0, 1]))
+    rated = [name for name in study.systems if any(j.system == name for j in found)]
+    means = tabulate(found, rated, criteria).unit_means
+    pairs = [coefficient(*means[:, pair].T) for pair in combinations(range(len(rated)), 2)]
+    values = [r.value for r in pairs if r.value is not None and r.n > 4]
     return min(0.95, max(0.0, mean(values))) if values else 0.0
 
 

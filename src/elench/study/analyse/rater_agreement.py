@@ -17,7 +17,7 @@ Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Agreement:
+class CriterionAlpha:
     """Alpha of one criterion on the three scales of measurement."""
 
     criterion: str
@@ -57,7 +57,7 @@ def rating_matrix(
     return matrix, raters, list(keys)
 
 
-def agreement(study: Study, sittings: Sequence[Sitting], draws: int = 1000, seed: int = 0) -> list[Agreement]:
+def agreement(study: Study, sittings: Sequence[Sitting], draws: int = 1000, seed: int = 0) -> list[CriterionAlpha]:
     """Alpha of every criterion; `draws` = 0 leaves the interval out."""
     rows = []
     for criterion in study.protocol.criteria:
@@ -65,7 +65,7 @@ def agreement(study: Study, sittings: Sequence[Sitting], draws: int = 1000, seed
         passages = [study.passage(key[0], key[1]) for key in keys]
         if matrix.size == 0:
             nothing: dict[str, float | None] = dict.fromkeys(LEVELS)
-            rows.append(Agreement(criterion.name, nothing, dict.fromkeys(LEVELS), 0, 0, "no task passed yet"))
+            rows.append(CriterionAlpha(criterion.name, nothing, dict.fromkeys(LEVELS), 0, 0, "no task passed yet"))
             continue
         found: dict[str, Alpha] = {
             level: alpha_interval(matrix, level, groups=passages, draws=draws, seed=seed)
@@ -75,7 +75,7 @@ def agreement(study: Study, sittings: Sequence[Sitting], draws: int = 1000, seed
         }
         one = found["interval"]
         rows.append(
-            Agreement(
+            CriterionAlpha(
                 criterion.name,
                 {level: alpha.value for level, alpha in found.items()},
                 {level: _limits(alpha) for level, alpha in found.items()},

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elench.errors import UsageError
+from elench.stats.correlation import coefficient
 from elench.study.analyse.scores import Judged, tabulate
 
 
 @dataclass(frozen=True)
-class Replication:
+class SelfReplication:
     """Correlations between the system scores of two runs."""
 
     measure: str
@@ -26,23 +27,19 @@ class Replication:
     reason: str = ""
 
 
-def correlate(measure: str, first: NDArray[np.float64], second: NDArray[np.float64]) -> Replication:
-    """r, rho and tau over systems that both runs scored."""
-    both = np.isfinite(first) & np.isfinite(second)
-    x, y = first[both], second[both]
-    if len(x) < 3:
-        return Replication(measure, None, None, None, len(x), "fewer than 3 systems with scores in both")
-    if np.ptp(x) == 0 or np.ptp(y) == 0:
-        return Replication(measure, None, None, None, len(x), "all systems score the same in one of the runs")
-    signs = np.sign(x[:, None] - x), np.sign(y[:, None] - y)
-    rho = np.corrcoef(signs[0].sum(axis=1), signs[1].sum(axis=1))[0, 1]  # ranks, up to a constant
-    tau = (signs[0] * signs[1]).sum() / np.sqrt((signs[0] ** 2).sum() * (signs[1] ** 2).sum())  # tau-b
-    return Replication(measure, float(np.corrcoef(x, y)[0, 1]), float(rho), float(tau), len(x))
+def correlate(measure: str, first: NDArray[np.float64], second: NDArray[np.float64]) -> SelfReplication:
+    """r, rho and tau-b over systems that both runs scored."""
+    r, rho, tau = (coefficient(first, second, name) for name in ("pearson", "spearman", "kendall-b"))
+    reason = ""
+    if r.value is None:
+        few = "fewer than 3 systems with scores in both"
+        reason = few if r.n < 3 else "all systems score the same in one of the runs"
+    return SelfReplication(measure, r.value, rho.value, tau.value, r.n, reason)
 
 
 def between(
     first: Sequence[Judged], second: Sequence[Judged], systems: Sequence[str], criteria: Sequence[str]
-) -> list[Replication]:
+) -> list[SelfReplication]:
     """Two runs of the study with the same systems and criteria."""
     if not {j.system for j in second} & set(systems):
         raise UsageError("the two studies have no system in common: self-replication compares runs on the same systems")
@@ -55,14 +52,14 @@ def between(
 
 def halves(
     found: Sequence[Judged], systems: Sequence[str], criteria: Sequence[str], splits: int, seed: int
-) -> list[Replication]:
+) -> list[SelfReplication]:
     """Mean correlations over random halves of the raters; a half is a smaller run, so this is a cautious figure."""
     table = tabulate(found, systems, len(criteria), by="rater")
     raters = len(table.units)
     if raters < 4:
-        return [Replication("overall", None, None, None, 0, f"only {raters} raters: halves need at least 4")]
+        return [SelfReplication("overall", None, None, None, 0, f"only {raters} raters: halves need at least 4")]
     rng = np.random.default_rng(seed)
-    results: dict[str, list[Replication]] = {}
+    results: dict[str, list[SelfReplication]] = {}
     for _ in range(splits):
         side = np.zeros(raters)
         side[rng.permutation(raters)[: raters // 2]] = 1
@@ -72,9 +69,9 @@ def halves(
     return [_average(name, results[name]) for name in ("overall", *criteria)]
 
 
-def _average(name: str, runs: list[Replication]) -> Replication:
+def _average(name: str, runs: list[SelfReplication]) -> SelfReplication:
     good = [run for run in runs if run.pearson is not None]
     if not good:
         return runs[0]
     r, rho, tau = (mean(getattr(run, which) for run in good) for which in ("pearson", "spearman", "kendall"))
-    return Replication(name, r, rho, tau, good[0].systems)
+    return SelfReplication(name, r, rho, tau, good[0].systems)

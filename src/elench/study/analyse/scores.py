@@ -110,7 +110,7 @@ def _dropped(study: Study, sittings: Sequence[Sitting]) -> set[tuple[str, str, s
 
 
 @dataclass(frozen=True)
-class Table:
+class JudgementSums:
     """Judgements summed up per unit and system, so that every resampling is a product of matrices."""
 
     systems: tuple[str, ...]
@@ -137,7 +137,7 @@ class Table:
         return np.asarray(means.mean(axis=-1))
 
 
-def tabulate(found: Sequence[Judged], systems: Sequence[str], criteria: int, by: str = "unit") -> Table:
+def tabulate(found: Sequence[Judged], systems: Sequence[str], criteria: int, by: str = "unit") -> JudgementSums:
     """Sum judgements up, per passage (`unit`) or per rater."""
     keys = sorted({getattr(j, by) for j in found})
     place = {key: k for k, key in enumerate(keys)}
@@ -152,10 +152,10 @@ def tabulate(found: Sequence[Judged], systems: Sequence[str], criteria: int, by:
         sums[at] += np.where(there, values, 0)
         counts[at] += there
         shown[column[j.system]] += j.shown
-    return Table(tuple(systems), tuple(keys), sums, counts, shown)
+    return JudgementSums(tuple(systems), tuple(keys), sums, counts, shown)
 
 
-def intervals(table: Table) -> tuple[Array, Array]:
+def intervals(table: JudgementSums) -> tuple[Array, Array]:
     """95 % t intervals of the scores: jackknife over the passages that a system has, degrees of freedom one fewer.
 
     Percentiles of a bootstrap cover 82 % with five passages."""
@@ -173,7 +173,7 @@ def intervals(table: Table) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RatedPair:
     """Two systems on the same passages."""
 
     first: str
@@ -186,7 +186,7 @@ class Comparison:
     test: str
 
 
-def compare_systems(table: Table, order: Sequence[int]) -> tuple[list[Comparison], list[str]]:
+def compare_systems(table: JudgementSums, order: Sequence[int]) -> tuple[list[RatedPair], list[str]]:
     """All pairs, best first, and letters: systems that share a letter do not differ significantly (Holm, .05).
 
     Signed-rank test on the passages that both systems have; rank-sum test where fewer than six are shared.
@@ -215,6 +215,6 @@ def compare_systems(table: Table, order: Sequence[int]) -> tuple[list[Comparison
     pairs = []
     for (i, j, p, n, test), level in zip(raw, corrected.tolist(), strict=True):
         names = table.systems[i], table.systems[j]
-        pairs.append(Comparison(*names, float(overall[i] - overall[j]), p, level, n, test))
+        pairs.append(RatedPair(*names, float(overall[i] - overall[j]), p, level, n, test))
         differs[rank[i], rank[j]] = differs[rank[j], rank[i]] = level < 0.05
     return pairs, letters(differs)

@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 from elench.study.analyse.flags import Habits, habits
 from elench.study.analyse.outlook import Outlook, outlook
 from elench.study.analyse.quality import Verdict, judge_rater
-from elench.study.analyse.rater_agreement import Agreement, agreement
+from elench.study.analyse.rater_agreement import CriterionAlpha, agreement
 from elench.study.analyse.scores import compare_systems, intervals, judgements, kept_sittings, tabulate
 from elench.study.analyse.sequential import PairState, pair_states
 from elench.study.analyse.sittings import Sitting, by_rater, load_sittings
@@ -100,7 +100,7 @@ class Heavy:
     ranking: tuple[Place, ...]
     ranking_all: tuple[Place, ...]
     """Without the filter."""
-    agreement: tuple[Agreement, ...]
+    agreement: tuple[CriterionAlpha, ...]
     outlook: Outlook
     pairs: tuple[PairState, ...]
     minutes: dict[str, list[float]]
