@@ -7,17 +7,16 @@ same article, to a part of its own paragraph without the answer, or with a name 
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 import numpy as np
 
-from elench.models.base import ModelChoice, load_model
+from elench.models.base import ModelChoice
 from elench.models.checkpoints import find, need
 from elench.models.shipped import CALIBRATED, save_shipped
 from elench.models.tokens import Tokens
@@ -25,7 +24,7 @@ from elench.models.torch_networks import Network
 from elench.requests import Read
 from elench.text.cloze import cloze_question
 from elench.train.changes import changed
-from elench.train.examples import Example, read_examples, read_jsonl, read_paragraphs, read_squad
+from elench.train.examples import Example, read_examples, read_jsonl, read_paragraphs
 from elench.train.loop import (
     BASES,
     Schedule,
@@ -41,7 +40,7 @@ from elench.train.loop import (
     write_card,
 )
 from elench.train.options import destination, family_option, file_option, start_option, train_options
-from elench.train.reader_scores import NEAR
+from elench.train.reader_scores import NEAR, fit_belief, near_misses, score_file, show_quality, some
 
 if TYPE_CHECKING:
     import torch
@@ -306,23 +305,24 @@ def pack(
     )
 
 
-UNANSWERABLE = "squad2_cs224n_dev.json"
+class Calibration(NamedTuple):
+    """How the probability of "no answer" was fitted, and how good the reader is on articles kept back."""
+
+    belief: tuple[float, float]
+    questions: int
+    held: dict[str, float]
 
 
-def _show_reliability(model: Module, examples: list[Example], out: Path | None, card: dict[str, object]) -> None:
-    """Print how far the probability of "answerable" can be believed, and note it in the card."""
-    from elench.stats.roc import calibration_error
-    from elench.train.reader_scores import answerability_curve
+def _calibrate(network: Module, tokens: Tokens, kept: list[Example], most: int) -> Calibration:
+    from elench.models import reader
 
-    curve = answerability_curve(model, examples)
-    error = calibration_error(curve)
-    click.echo(f"\nReliability on {UNANSWERABLE}, calibration error {error:.3f}\n")
-    click.echo("| P(answerable) | answerable | n |\n|---|---|---|")
-    for said, true, n in curve:
-        click.echo(f"| {said:.3f} | {true:.3f} | {n} |")
-    if out and card:
-        figures = "; ".join(f"{said:.2f} → {true:.2f} (n {n})" for said, true, n in curve)
-        write_card(out, {**card, f"reliability on {UNANSWERABLE}": figures, "calibration error": round(error, 3)})
+    raw = reader.SpanReader(Network(network, tokens), tokens)
+    pairs = near_misses([e for e in kept if e.start >= 0], most or 400)
+    readings = raw.answer_all([Read(e.question, e.context) for e in pairs])
+    belief = fit_belief([r.unanswerable for r in readings], [bool(e.answers) for e in pairs])
+    calibrated = reader.SpanReader(raw.network, tokens, belief=belief)
+    held = score_file(calibrated, some(kept, most or 100))
+    return Calibration(belief, len(pairs), {k: round(held[k], 3) for k in ("n", "em", "f1", "auc")})
 
 
 @click.command()
@@ -352,20 +352,9 @@ def command(
     need("torch", "transformers", "safetensors")
     import torch
 
-    from elench.models import reader
-    from elench.train import reader_scores as scores
-
     torch.set_num_threads(threads)
     if evaluate:
-        model = load_model(ModelChoice("reader", str(out) if out else None))
-        click.echo(scores.HEADER)
-        card = json.loads((out / "card.json").read_text()) if out and (out / "card.json").exists() else {}
-        for file, row in scores.score_files(model, data, most):
-            click.echo(scores.table_line(file, row))
-            if out and card:
-                write_card(out, card := {**card, file: {key: round(value, 3) for key, value in row.items()}})
-        _show_reliability(model, scores.some(read_squad(data / UNANSWERABLE), most), out, card)
-        return
+        return show_quality(data, out, most)
     out = destination(out)
     base = base or find(ModelChoice("encoder", BASES[family])).folder
     schedule = schedule_of(minutes, steps, lr, batch, seed, threads, pack_only)
@@ -377,23 +366,15 @@ def command(
         network, tokenizer, run = train(
             data, base, out, schedule, negatives=negatives, more=more, resume=resume, start=start, family=family
         )
-    tokens = Tokens.from_transformers(tokenizer)
-    raw, kept = reader.SpanReader(Network(network, tokens), tokens), corpora(data)[1]
-    pairs = scores.near_misses([e for e in kept if e.start >= 0], most or 400)
-    readings = raw.answer_all([Read(e.question, e.context) for e in pairs])
-    belief = scores.fit_belief([r.unanswerable for r in readings], [bool(e.answers) for e in pairs])
-    calibrated = reader.SpanReader(raw.network, tokens, belief=belief)
-    held = scores.score_file(calibrated, scores.some(kept, most or 100))
-    shown = {k: round(held[k], 3) for k in ("n", "em", "f1", "auc")}
-    facts = {"steps": run.step, "minutes": round(run.seconds / 60, 1), "examples": run.examples, "seed": seed}
+    found = _calibrate(network, Tokens.from_transformers(tokenizer), corpora(data)[1], most)
     shares = ", ".join(f"{kind} {share:g}" for kind, share in NEGATIVES.items())
-    how = {
+    facts = {
+        "steps": run.step, "minutes": round(run.seconds / 60, 1), "examples": run.examples, "seed": seed,
         "negatives": f"{shares} per answerable one" if negatives else "none",
         "questions of other files": sum(len(read_examples(file)) for file in more),
-        "learning rate": lr,
-        "batch": batch,
-        "machine": "2-core CPU machine, no GPU",
-    }
-    how["calibrated on"] = f"{len(pairs)} questions of the kept-back articles, half of them made unanswerable"
-    pack(network, base, out, family, belief, {**facts, **how, **started_from(start), "kept-back articles": shown})
-    click.echo(f"{out}: {run.step} steps, {run.seconds / 60:.1f} min; kept-back articles: {shown}")
+        "learning rate": lr, "batch": batch, "machine": "2-core CPU machine, no GPU",
+        "calibrated on": f"{found.questions} questions of the kept-back articles, half of them made unanswerable",
+        **started_from(start), "kept-back articles": found.held,
+    }  # fmt: skip
+    pack(network, base, out, family, found.belief, facts)
+    click.echo(f"{out}: {run.step} steps, {run.seconds / 60:.1f} min; kept-back articles: {found.held}")

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import numpy as np
 
-from elench.models.base import Model
+from elench.grid import Grid
+from elench.models.base import Model, ModelChoice, load_model
 from elench.requests import Read, Reading
-from elench.stats.roc import Bin, auc, reliability
+from elench.show.tables import render
+from elench.stats.roc import Bin, auc, calibration_error, reliability
 from elench.text.answers import exact, f1
 from elench.train.changes import changed
 from elench.train.examples import Example, read_squad
+from elench.train.loop import write_card
 
 NEAR = 6
 """Paragraphs of the same article from which the one nearest to the question is taken as a near miss."""
@@ -110,25 +115,37 @@ def answerability_curve(model: Model[Read, Reading], examples: Sequence[Example]
     return reliability([1 - r.unanswerable for r in readings], [bool(e.answers) for e in examples])
 
 
-HEADER = (
-    "| file | n | answerable | EM | F1 | EM, may decline | F1, may decline | AUC | against |\n"
-    "|---|---|---|---|---|---|---|---|---|"
-)
-
-
-def table_line(name: str, row: dict[str, float]) -> str:
-    """The figures of one file as a line of Markdown under HEADER."""
-    against = "other articles' paragraphs" if row["answerable"] == row["n"] else "its unanswerable questions"
-    figures = " | ".join(f"{row[key]:.1f}" for key in ("em", "f1", "em_free", "f1_free"))
-    return f"| {name} | {row['n']:.0f} | {row['answerable']:.0f} | {figures} | {row['auc']:.3f} | {against} |"
-
-
 def some(items: list[Example], most: int) -> list[Example]:
     """At most `most` examples, evenly taken (0: all)."""
     return items[:: -(-len(items) // most)] if most else items
 
 
-def score_files(model: Model[Read, Reading], data: Path, most: int = 0) -> Iterator[tuple[str, dict[str, float]]]:
-    """File by file, on the part of SQuAD that no model of elench is trained on."""
-    for name in ("xquad_en.json", "squad2_cs224n_dev.json"):
-        yield name, score_file(model, some(read_squad(data / name), most))
+UNANSWERABLE = "squad2_cs224n_dev.json"
+FILES = ("xquad_en.json", UNANSWERABLE)
+"""The part of SQuAD that no model of elench is trained on."""
+HEADER = ("file", "n", "answerable", "EM", "F1", "EM, may decline", "F1, may decline", "AUC", "against")
+
+
+def show_quality(data: Path, out: Path | None, most: int) -> None:
+    """Print how good a reader is on files it was not trained on, and how far its probability of "answerable" can be
+    believed; both go into the card of a model in `out`."""
+    model = load_model(ModelChoice("reader", str(out) if out else None))
+    found = {name: score_file(model, some(read_squad(data / name), most)) for name in FILES}
+    curve = answerability_curve(model, some(read_squad(data / UNANSWERABLE), most))
+    error = calibration_error(curve)
+    rows = tuple((f"{said:.3f}", f"{true:.3f}", str(n)) for said, true, n in curve)
+    title = f"Reliability on {UNANSWERABLE}, calibration error {error:.3f}"
+    reliable = Grid(title, ("P(answerable)", "answerable", "n"), rows, "r")
+    quality = Grid("", HEADER, tuple(_row(name, figures) for name, figures in found.items()), "lrrrrrrrl")
+    click.echo(render([quality, reliable], [], "markdown"))
+    if out and (out / "card.json").exists():
+        card = json.loads((out / "card.json").read_text())
+        card |= {name: {key: round(value, 3) for key, value in row.items()} for name, row in found.items()}
+        card[f"reliability on {UNANSWERABLE}"] = "; ".join(f"{p:.2f} → {true:.2f} (n {n})" for p, true, n in curve)
+        write_card(out, {**card, "calibration error": round(error, 3)})
+
+
+def _row(name: str, row: dict[str, float]) -> tuple[str, ...]:
+    against = "other articles' paragraphs" if row["answerable"] == row["n"] else "its unanswerable questions"
+    figures = (f"{row[key]:.1f}" for key in ("em", "f1", "em_free", "f1_free"))
+    return (name, f"{row['n']:.0f}", f"{row['answerable']:.0f}", *figures, f"{row['auc']:.3f}", against)

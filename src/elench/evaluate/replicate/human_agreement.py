@@ -104,8 +104,8 @@ def _correlated(entry: Entry, source: Materials, chosen: Indices, group: str) ->
                 line = _line(found, names, rows.columns[label], d)
                 note = line.note or row.get("note", "")
                 lines.append(replace(line, label=label, spec=rows.specs[label], part=part, theirs=theirs, note=note))
-        for m in sanity if found is not None else ():
-            lines.append(replace(_line(found, names, [m], d), part=part, note=SANITY))
+        if found is not None:
+            lines += [replace(_line(found, names, [m], d), part=part, note=SANITY) for m in sanity]
     return lines
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from elench.errors import UsageError
 from elench.records.record import Record
 from elench.study.analyse.quality import judge_raters
-from elench.study.analyse.scores import judgements, kept_sittings
+from elench.study.analyse.scores import Judged, judgements, kept_sittings
 from elench.study.analyse.sittings import collect
 from elench.study.collect.store import Store
 
@@ -28,27 +29,26 @@ def rated_records(store: Store, raw: bool = False, unfiltered: bool = False) -> 
     found = judgements(study, kept_sittings(sittings, passed), z, raw=not z)
     if not found:
         raise UsageError("no kept rating yet: nothing to export as records (see `elench study status`)")
-    raters = {name: place for place, name in enumerate(sorted({j.rater for j in found}))}
+    given: dict[tuple[str, str], list[Judged]] = {}
+    for j in sorted(found, key=lambda j: j.rater):
+        given.setdefault((j.record, j.system), []).append(j)
+    comparable = z or study.protocol.one_scale
     names = [criterion.name for criterion in study.protocol.criteria]
-    given: dict[tuple[str, str], list[tuple[int, tuple[float, ...]]]] = {}
-    for j in found:
-        given.setdefault((j.record, j.system), []).append((raters[j.rater], j.values))
-    records = []
-    for key, record in study.records.items():
-        if key not in given:
-            continue
-        rows = [values for _, values in sorted(given[key], key=lambda pair: pair[0])]
-        ratings = {
-            name: tuple(round(row[k], 6) if np.isfinite(row[k]) else None for row in rows)
-            for k, name in enumerate(names)
-        }
-        human = {
-            name: float(np.mean([value for value in values if value is not None]))
-            for name, values in ratings.items()
-            if any(value is not None for value in values)
-        }
-        if len(names) > 1 and len(human) == len(names) and (z or study.protocol.one_scale):
-            human["overall"] = float(np.mean(list(human.values())))
-        rounded = {name: round(value, 6) for name, value in human.items()}
-        records.append(replace(record, judge=study.protocol.judge, human=rounded, ratings=ratings))
-    return records
+    return [
+        _rated(replace(record, judge=study.protocol.judge), names, given[key], comparable)
+        for key, record in study.records.items()
+        if key in given
+    ]
+
+
+def _rated(record: Record, names: Sequence[str], judged: Sequence[Judged], comparable: bool) -> Record:
+    """A record with the ratings of its raters and their means; an overall mean only of comparable criteria."""
+    ratings = {
+        name: tuple(round(j.values[k], 6) if np.isfinite(j.values[k]) else None for j in judged)
+        for k, name in enumerate(names)
+    }
+    known = {name: [value for value in values if value is not None] for name, values in ratings.items()}
+    human = {name: float(np.mean(values)) for name, values in known.items() if values}
+    if comparable and len(human) == len(names) > 1:
+        human["overall"] = float(np.mean(list(human.values())))
+    return replace(record, human={name: round(value, 6) for name, value in human.items()}, ratings=ratings)
