@@ -34,7 +34,7 @@ TEXTS = [[5, 6, 7, 8, 9, 10, 11], [3, 4, 5], [12, 13, 14, 15, 16, 17, 18, 19, 20
 WISHES = [[[2, 3], [4, 5, 6, 7], [8]], [[9, 9, 2]], [[1, 2, 3, 4, 5], [7, 7]]]
 
 
-def writer(model):
+def writer(model, dtype="float32"):
     """The tiny model as ONNX Runtime runs it, in a graph of its own shape."""
     pytest.importorskip("onnx")
     from elench.models.branches import Branches
@@ -47,8 +47,9 @@ def writer(model):
         config.intermediate_size, config.vocab_size, config.rms_norm_eps,
     )  # fmt: skip
     weights = {name: p.detach().numpy() for name, p in model.named_parameters()}
-    graphs = {"smollm-write": llama_writer(shape).SerializeToString()}
-    return Branches(LlamaWriter(weights, 10000.0, size=config.head_dim, graphs=graphs), end=0)
+    name = "smollm-write-int8" if dtype == "int8" else "smollm-write"
+    graphs = {name: llama_writer(shape, dtype == "int8").SerializeToString()}
+    return Branches(LlamaWriter(weights, 10000.0, size=config.head_dim, graphs=graphs, dtype=dtype), end=0)
 
 
 @pytest.mark.parametrize("beams", [1, 3])
@@ -62,10 +63,20 @@ def test_branches_equal_transformers_generate_one_at_a_time(tiny, beams):
             assert len(found) <= beams and len({tuple(f) for f in found}) == len(found)
 
 
-def test_batch_does_not_change_what_is_written(tiny):
-    branches = writer(tiny)
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_batch_does_not_change_what_is_written(tiny, dtype):
+    branches = writer(tiny, dtype)
     together = branches.write(TEXTS, WISHES, 2, 30)
     assert together == [branches.write([t], [w], 2, 30)[0] for t, w in zip(TEXTS, WISHES, strict=True)]
+
+
+def test_in_int8_next_tokens_are_nearly_as_probable_as_in_torch(tiny):
+    text, wish = TEXTS[0], WISHES[0][1]
+    logs, tokens = writer(tiny, "int8").network.read([text]).begin([wish], [0], tiny.config.vocab_size)
+    with torch.inference_mode():
+        exact = torch.log_softmax(tiny(torch.tensor([[*text, *wish]])).logits[0, -1], -1).numpy()
+    apart = abs(logs[0] - exact[tokens[0]])
+    assert 1e-6 < apart.mean() < 0.1 * exact.std(), "rounded to 8 bits, and not more than that"
 
 
 def test_rows_of_unequal_length_are_read_in_two_passes_and_written_as_alone(tiny):
@@ -222,10 +233,12 @@ def test_the_shipped_asker_asks_for_its_answer_and_writes_what_transformers_writ
     from elench.models.base import ModelChoice, load, resolve
     from elench.requests import Ask
 
-    identity = resolve(ModelChoice("asker", "trained", dtype="int8"))
-    assert (identity.runtime, identity.dtype) == ("onnx", "float32")
+    exact, small = (resolve(ModelChoice("asker", "trained", dtype=dtype)) for dtype in ("float32", "int8"))
+    assert [(i.runtime, i.dtype) for i in (exact, small)] == [("onnx", "float32"), ("onnx", "int8")]
     asked = [Ask(TEXT, answer, TEXT.index(answer)) for answer in ANSWERS]
-    found = load(identity).answer(asked)
-    assert "year" in found[2][0] or found[2][0].startswith("When")
-    assert found[0][0].endswith("?") and "Anna" not in found[0][0]
-    assert found == load(replace(identity, runtime="torch")).answer(asked)
+    found, rounded = (load(identity).answer(asked) for identity in (exact, small))
+    for questions in (found, rounded):
+        assert "year" in questions[2][0] or questions[2][0].startswith("When")
+        assert questions[0][0].endswith("?") and "Anna" not in questions[0][0]
+    assert found == load(replace(exact, runtime="torch")).answer(asked)
+    assert found != rounded

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -177,12 +176,11 @@ def resolve(choice: ModelChoice) -> Identity:
     """The asker a run asks for: the shipped trained one, cloze, one trained here (a folder), or text-to-text."""
     if choice.name == cloze_asker.NAME:
         return Identity("asker", cloze_asker.NAME, cloze_asker.sha256(), kind="cloze")
-    # int8 would change what is written: the trained asker stays in float32, and its identity says so
     if choice.name == TRAINED or (choice.name is None and choice.family != "paper"):
-        return shipped_identity(replace(choice, dtype="float32"))
+        return shipped_identity(choice)
     found = find(choice)
     if (found.folder / WEIGHTS).exists():
-        return shipped_identity(replace(choice, dtype="float32"), found.folder)
+        return shipped_identity(choice, found.folder)
     return checkpoint_identity(choice, "text", found)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from elench.models.base import Identity
-from elench.models.onnx_session import Array, OnnxSession, quantised, tensors, turned
+from elench.models.onnx_session import Array, OnnxSession, factor, tensors
 from elench.models.shipped import WEIGHTS, grow
 from elench.models.tokens import Ints, padded, present
 from elench.requests import Floats
@@ -128,23 +128,23 @@ class Bert:
 
     def _layers(self, depth: int) -> dict[str, Array]:
         """The weights of the lowest layers, as the graphs name them: queries, keys and values in one matrix."""
+        int8 = self.dtype == "int8"
         made = {
             f"embeddings.LayerNorm.{end}": self.weights[f"embeddings.LayerNorm.{end}"] for end in ("weight", "bias")
         }
-        matrices: set[str] = set()
         for n in range(depth):
             name = f"encoder.layer.{n}"
-            made[f"{name}.attention.qkv"] = turned(*(self.weights[f"{name}.attention.self.{k}.weight"] for k in PARTS))
+            queries = (self.weights[f"{name}.attention.self.{k}.weight"] for k in PARTS)
+            made |= factor(f"{name}.attention.qkv", *queries, int8=int8)
             biases = [self.weights[f"{name}.attention.self.{k}.bias"] for k in PARTS]
             made[f"{name}.attention.qkv.bias"] = np.concatenate(biases)
             for part in ("attention.output.dense", "intermediate.dense", "output.dense"):
-                made[f"{name}.{part}.weight"] = turned(self.weights[f"{name}.{part}.weight"])
+                weight = f"{name}.{part}.weight"
+                made |= factor(weight, self.weights[weight], int8=int8)
                 made[f"{name}.{part}.bias"] = self.weights[f"{name}.{part}.bias"]
-                matrices |= {f"{name}.{part}.weight"}
             for part in ("attention.output.LayerNorm", "output.LayerNorm"):
                 made |= {f"{name}.{part}.{end}": self.weights[f"{name}.{part}.{end}"] for end in ("weight", "bias")}
-            matrices |= {f"{name}.attention.qkv"}
-        return quantised(made, matrices) if self.dtype == "int8" else made
+        return made
 
     def logits(self, rows: Sequence[Sequence[int]], types: Ints | None = None) -> Floats:
         """The output of a sequence classifier, by the names of its head's tensors (see classifier.py)."""
@@ -175,10 +175,8 @@ class Bert:
         states = self.states(rows)[list(at), list(where)]
         if "head" not in self.sessions:
             head = {name: self.weights[f"cls.predictions.{name}"] for name in HEAD}
-            head["transform.dense.weight"] = turned(head["transform.dense.weight"])
-            self.sessions["head"] = OnnxSession(
-                self.graphs.get("minilm-masked", "minilm-masked"), {**head, "words": turned(self.words)}
-            )
+            head |= factor("transform.dense.weight", head["transform.dense.weight"]) | factor("words", self.words)
+            self.sessions["head"] = OnnxSession(self.graphs.get("minilm-masked", "minilm-masked"), head)
         tokens = np.asarray(truth, dtype=np.int64)[:, None]
         parts = [
             self.sessions["head"].run({"states": states[a : a + SLICE], "tokens": tokens[a : a + SLICE]})[0][:, 0]

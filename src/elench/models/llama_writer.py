@@ -16,7 +16,7 @@ import numpy.typing as npt
 from elench.models.base import Identity
 from elench.models.branches import Best
 from elench.models.llama import FAR, PARTS, Llama, rope_theta
-from elench.models.onnx_session import Array, OnnxSession, held, tensors, turned
+from elench.models.onnx_session import Array, OnnxSession, factor, held, tensors
 from elench.models.shipped import WEIGHTS, grow, shipped_config
 from elench.models.tokens import Ints
 from elench.requests import Floats
@@ -32,6 +32,17 @@ Memory = dict[str, "OrtValue"]
 
 class LlamaWriter(Llama):
     """A Llama-like model that writes; the same session reads the texts and writes their endings."""
+
+    def __init__(
+        self,
+        weights: Mapping[str, Array],
+        theta: float,
+        size: int = 64,
+        graphs: Mapping[str, bytes] | None = None,
+        dtype: str = "float32",
+    ) -> None:
+        super().__init__(weights, theta, size, graphs)
+        self.dtype = dtype
 
     def read(self, texts: Sequence[Sequence[int]]) -> WriterRows:
         """The texts' keys and values; they follow nothing: one hidden token takes the place of a text before them."""
@@ -56,19 +67,21 @@ class LlamaWriter(Llama):
 
     def session(self) -> OnnxSession:
         """Made when first needed."""
-        if "smollm-write" not in self.sessions:
-            weights = {**self.vectors(), **self._joined(), "words": turned(self.output)}
-            self.sessions["smollm-write"] = OnnxSession(self.graphs.get("smollm-write", "smollm-write"), weights)
-        return self.sessions["smollm-write"]
+        name = "smollm-write-int8" if self.dtype == "int8" else "smollm-write"
+        if name not in self.sessions:
+            self.sessions[name] = OnnxSession(self.graphs.get(name, name), self.vectors() | self._factors())
+        return self.sessions[name]
 
-    def _joined(self) -> dict[str, Array]:
+    def _factors(self) -> dict[str, Array]:
         """The matrices as the graph names them: queries, keys and values in one, gate and up in another."""
+        int8 = self.dtype == "int8"
+        made = factor("words", self.output, int8=int8)
         parts = {"qkv": PARTS[:3], "o_proj": PARTS[3:4], "gate_up": PARTS[4:6], "down_proj": PARTS[6:]}
-        return {
-            f"layers.{n}.{part}": turned(*(self.weights[f"model.layers.{n}.{m}.weight"] for m in members))
-            for n in range(self.depth)
-            for part, members in parts.items()
-        }
+        for n in range(self.depth):
+            for part, members in parts.items():
+                matrices = (self.weights[f"model.layers.{n}.{m}.weight"] for m in members)
+                made |= factor(f"layers.{n}.{part}", *matrices, int8=int8)
+        return made
 
 
 class WriterRows:
@@ -171,7 +184,8 @@ class Merged(Mapping[str, Array]):
         layer = name.removesuffix(".weight")
         if f"{layer}.up" not in self.adapters:
             return self.base[name]
-        found: Array = self.base[name] + self.scale * (self.adapters[f"{layer}.up"] @ self.adapters[f"{layer}.down"])
+        found: Array = (self.scale * self.adapters[f"{layer}.up"]) @ self.adapters[f"{layer}.down"]
+        found += self.base[name]
         return found
 
     def __iter__(self) -> Iterator[str]:
@@ -187,4 +201,5 @@ def writer(identity: Identity) -> LlamaWriter:
     settings = shipped_config(identity.role, identity.folder)["settings"]
     adapters = grow(tensors(identity.folder / WEIGHTS))
     base = tensors(identity.base / "model.safetensors")
-    return LlamaWriter(Merged(base, adapters, float(settings["scale"])), rope_theta(identity.base))
+    weights = Merged(base, adapters, float(settings["scale"]))
+    return LlamaWriter(weights, rope_theta(identity.base), dtype=identity.dtype)

@@ -23,6 +23,8 @@ Array = npt.NDArray[Any]
 GRAPHS = SHIPPED / "graphs"
 KINDS = {"F32": np.float32, "F16": np.float16, "I64": np.int64, "I8": np.int8}
 """Number types of safetensors files."""
+BLOCK = 512
+"""Rows of a matrix that are turned or rounded at once: few enough to stay near the processor."""
 
 
 @cache
@@ -55,6 +57,8 @@ class OnnxSession:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads()
         options.log_severity_level = 3
+        # planning which value takes the place of which costs a second in a large graph and saves no memory
+        options.enable_mem_reuse = False
         # in the order of the graph: else all weights that are brought to float32 would be so at once
         options.execution_order = onnxruntime.ExecutionOrder.PRIORITY_BASED
         # a worker waiting for its next batch must not burn a core
@@ -90,24 +94,23 @@ def _bytes(graph: str | bytes) -> bytes:
         raise MissingModel(f"no graph {graph} in {GRAPHS}; write it: elench train graphs") from None
 
 
-def turned(*matrices: Array) -> Array:
-    """Matrices (outputs × inputs) as the graphs multiply them: inputs × outputs in float32, one beside the other."""
-    made = np.empty((matrices[0].shape[1], sum(map(len, matrices))), np.float32)
+def factor(name: str, *matrices: Array, int8: bool = False) -> dict[str, Array]:
+    """Matrices (outputs × inputs) as the graphs multiply them: inputs × outputs, one beside the other.
+
+    In float32, or as 8-bit integers with one scale per output (`NAME:scale`).
+    """
+    size = sum(map(len, matrices))
+    made = np.empty((matrices[0].shape[1], size), np.int8 if int8 else np.float32)
+    scales = np.empty(size, np.float32)
     at = 0
     for matrix in matrices:
-        made[:, at : at + len(matrix)] = matrix.T
-        at += len(matrix)
-    return made
-
-
-def quantised(weights: Mapping[str, Array], names: set[str]) -> dict[str, Array]:
-    """Matrices of the given names as 8-bit integers with one scale per column (`NAME:scale`), the rest as it is."""
-    made: dict[str, Array] = {}
-    for name, values in weights.items():
-        if name in names:
-            scale = np.maximum(np.abs(values).max(axis=0), 1e-12).astype(np.float32) / np.float32(127)
-            made[name] = np.rint(values / scale).astype(np.int8)
-            made[f"{name}:scale"] = scale
-        else:
-            made[name] = values
-    return made
+        for a in range(0, len(matrix), BLOCK):
+            rows = matrix[a : a + BLOCK].astype(np.float32, copy=int8)
+            end = at + len(rows)
+            if int8:
+                scales[at:end] = np.maximum(np.abs(rows).max(axis=1), 1e-12) / np.float32(127)
+                rows /= scales[at:end, None]
+                np.rint(rows, out=rows)
+            made[:, at:end] = rows.T
+            at = end
+    return {name: made, f"{name}:scale": scales} if int8 else {name: made}

@@ -3,9 +3,9 @@
     elench train graphs            # into packages/elench-models/elench_models/graphs
 
 A graph is a few dozen kB; its initialisers are declared with shape and type and no data. The same command writes the
-same bytes. Two kinds: BERT-like encoders (MiniLM, MPNet) and Llama-like language models (SmolLM2). The former exist
-in float32 and in int8, where the matrix products multiply 8-bit integers: weights have one scale per column, inputs one
-per row, so that no answer depends on what else is in its batch.
+same bytes. Two kinds: BERT-like encoders (MiniLM, MPNet) and Llama-like language models (SmolLM2). Encoders and the
+writer exist in float32 and in int8, where the matrix products multiply 8-bit integers: weights have one scale per
+column, inputs one per row, so that no answer depends on what else is in its batch.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def graphs() -> dict[str, ModelProto]:
     made["minilm-masked"] = masked_head(BertShape())
     for half, end in ((True, ""), (False, "-float32")):  # as the checkpoint stores its weights
         made |= {f"smollm{end}": llama(LlamaShape(), half), f"smollm-head{end}": llama_head(LlamaShape(), half)}
-    made["smollm-write"] = llama_writer(LlamaShape())
+    made |= {f"smollm-write{end}": llama_writer(LlamaShape(), bool(end)) for end in ("", "-int8")}
     return made
 
 

@@ -152,14 +152,14 @@ def llama_head(shape: LlamaShape, half: bool = True) -> ModelProto:
     return g.model()
 
 
-def llama_writer(shape: LlamaShape) -> ModelProto:
+def llama_writer(shape: LlamaShape, int8: bool = False) -> ModelProto:
     """The likeliest next tokens of rows that continue texts, and the rows' keys and values.
 
     Each row belongs to a text whose keys and values are kept once, whatever the number of its rows. In the attention,
     rows are laid out text by text: `slots` (texts × most rows of a text) names the row in each place, `places` the
     place of each row. Rows go on from the rows `parents` of the step before.
     """
-    g = Graph()
+    g = Graph(int8)
     g.input("embeddings", FLOAT, ["rows", "tokens", shape.width])
     g.input("positions", INT64, ["rows", "tokens"])
     g.input("mask", FLOAT, ["rows", 1, "queries", "own"])  # queries: shape.share x tokens
