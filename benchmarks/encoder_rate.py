@@ -14,31 +14,13 @@ import time
 
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
-import numpy as np
-from sides import machine, one_thread
+from sides import machine, one_thread, product_rate
 from texts import mixed_texts
 
 from elench.models.base import ModelSet
 from elench.requests import Embed
 
 DEPTH, WIDTH, INNER = 6, 384, 1536
-
-
-def products(rows: int = 512) -> float:
-    """Operations per second of products of the encoder's own shape: numpy's or torch's, whichever is faster."""
-    import torch
-
-    rng = np.random.default_rng(0)
-    shapes = ((rows, WIDTH), (WIDTH, INNER), (INNER, WIDTH))
-    plain = [rng.standard_normal(s, dtype=np.float32) for s in shapes]
-    best = 0.0
-    for a, b, c in (plain, [torch.from_numpy(x) for x in plain]):
-        (a @ b) @ c
-        start = time.process_time()
-        for _ in range(10):
-            (a @ b) @ c
-        best = max(best, 10 * 4 * rows * WIDTH * INNER / (time.process_time() - start))
-    return best
 
 
 def main() -> None:
@@ -61,7 +43,7 @@ def main() -> None:
             busy[dtype] += time.process_time() - start
         tokens += sum(len(v.ids) for v in found)
         if k % (len(groups) // 8 + 1) == 0:
-            rates.append(products())
+            rates.append(product_rate())
     peak = sum(rates) / len(rates)
     print(f"n = {len(asked)} texts, {tokens} tokens in {len(groups)} batches; {machine()}")
     print(f"plain float32 products {peak / 1e9:6.1f} GFLOP/s")
