@@ -193,6 +193,27 @@ def test_sixty_ratings_are_told_what_more_would_bring_and_what_may_be_chance(tmp
     assert f"use it: elench score FILE -m profile:{out}#good" in told
 
 
+def test_leaning_on_a_profile_of_the_same_file_is_said(made, tmp_path):
+    _, _, profile, printed = made
+    assert "so r may be too high" not in printed
+    for name, said in (("rated.jsonl", True), ("mine.jsonl", False)):
+        file = write(tmp_path / name, rated_records(60, 30, 3))
+        arguments = [
+            "calibrate",
+            file,
+            "-m",
+            "f1,length",
+            "-o",
+            tmp_path / "p.json",
+            "--sample",
+            "0",
+            "--prior",
+            profile,
+        ]
+        told = CliRunner().invoke(cli, [*map(str, arguments)], catch_exceptions=False).output
+        assert ("learned from a file called rated.jsonl, so r may be too high" in " ".join(told.split())) is said
+
+
 def test_a_profile_keeps_the_promises_of_every_metric(made):
     from unittest import mock
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +78,9 @@ def command(
     table, judge = rated_table(rated, score_files, metrics, dimensions, models)
     if prior is None:
         earlier = _shipped_prior(judge, table.metrics)
+    if earlier and rated.stem in earlier.learned_from:
+        known = f"the profile leaned on learned from a file called {rated.name}, so r may be too high; try --prior none"
+        table = replace(table, notes=(*table.notes, known))
     costs = measure_costs(table, table.metrics, sample, models) if sample else {}
     source = {**file_source(rated, table), "texts": text_hashes(table)}
     content = calibrate(table, judge, costs, source=source, prior=earlier, seed=seed)

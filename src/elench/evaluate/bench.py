@@ -219,7 +219,7 @@ def _measure(bench: Bench, task: Task) -> list[dict[str, Any]]:
         "signature": task.signature,
         "commit": _commit(),
         "seconds_per_record": seconds,
-        "learned_here": isinstance(metric, Profile) and task.about["file"] in metric.learned_from,
+        "learned_here": isinstance(metric, Profile) and task.about["file"] in metric.profile.learned_from,
     }
     return [{**task.about, **entry, **own} for entry in _entries(one)]
 

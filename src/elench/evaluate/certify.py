@@ -96,7 +96,7 @@ def _unseen(metric: Metric, path: Path, table: Judgements) -> Judgements:
     if "texts" in metric.profile.content["data"]:
         known = set(metric.profile.content["data"]["texts"])
         return table.where([text not in known for text in text_hashes(table)])
-    if path.stem in metric.learned_from:
+    if path.stem in metric.profile.learned_from:
         raise UsageError(
             f"{path}: {metric} learned from a file called {path.name}, which therefore cannot test it; rename it if it "
             "is another one"

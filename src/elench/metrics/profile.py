@@ -67,6 +67,11 @@ class ProfileFile:
     def dimensions(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(dimension for dimension, _ in self.mixes))
 
+    @property
+    def learned_from(self) -> tuple[str, ...]:
+        """Names of the rated files, without their endings."""
+        return tuple(Path(name).stem for name in str(self.content["data"].get("file", "")).split(" + "))
+
 
 def content_hash(content: Mapping[str, Any]) -> str:
     """sha256 over a profile or certificate without its own hash: an edited file no longer matches."""
@@ -195,11 +200,6 @@ class Profile(Metric):
     def judge(self) -> str:
         """What it was calibrated to judge."""
         return self.profile.judge
-
-    @property
-    def learned_from(self) -> tuple[str, ...]:
-        """Names of the rated files, without their endings."""
-        return tuple(Path(name).stem for name in str(self.profile.content["data"].get("file", "")).split(" + "))
 
     def check(self) -> None:
         known = self.profile.dimensions
