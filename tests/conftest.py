@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.study.cluster import cluster, database  # noqa: F401  fixtures of the study's tests, also in a browser
+
 HEAVY = (
     "tests.tiny", "tests.train", "import torch", "transformers", "onnx", "spacy", "mark.embedded", "mark.browser",
     "torchmetrics", "subprocess", "ray = pytest", "testclient", "bert_score", "playwright", "datasets", "CliRunner", "postgres",

@@ -15,8 +15,6 @@ from typing import Any
 
 import pytest
 
-from tests.study.cluster import programs, running_cluster, wipe
-
 CHROMIUM = os.environ.get("ELENCH_CHROMIUM", "/usr/bin/chromium")
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-background-networking --disable-sync "
@@ -33,24 +31,6 @@ def browser() -> Iterator[Any]:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS.split())
         yield opened
         opened.close()
-
-
-@pytest.fixture(scope="session")
-def cluster() -> Iterator[str]:
-    if programs() is None:
-        pytest.skip("no PostgreSQL on this machine: apt-get install postgresql")
-    with running_cluster() as url:
-        yield url
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database(request: pytest.FixtureRequest) -> str | None:
-    """None: the SQLite file of the study; else the URL of an empty PostgreSQL database."""
-    if request.param == "sqlite":
-        return None
-    url: str = request.getfixturevalue("cluster")
-    wipe(url)
-    return url
 
 
 @dataclass

@@ -14,7 +14,7 @@ from elench.study.design.protocol_file import parse_protocol
 from elench.study.folder import Study, write_study
 from tests.browser.conftest import Serve
 from tests.browser.test_study import shot, visit
-from tests.study.conftest import outputs
+from tests.study.conftest import STEPS, THREE_SCALES, outputs
 
 pytestmark = pytest.mark.browser
 HEAD = """
@@ -29,25 +29,11 @@ per_task = 1.5
 [task]
 takes = 5
 """
-ONE_BY_ONE = """
+ONE_BY_ONE = f"""
 compose = "passage"
 [filter]
 kind = "none"
-[[criteria]]
-name = "clear"
-statement = "The question is clear."
-scale = "slider"
-labels = ["strongly disagree", "strongly agree"]
-[[criteria]]
-name = "grammar"
-statement = "How good is its grammar?"
-scale = "5-point"
-labels = ["1", "2", "3", "4", "5"]
-[[criteria]]
-name = "answerable"
-statement = "The passage answers it."
-scale = "yes-no"
-labels = ["yes", "no"]
+{THREE_SCALES}
 [[criteria]]
 name = "wrong"
 statement = "Which words are wrong?"
@@ -56,29 +42,13 @@ scale = "spans"
 name = "why"
 statement = "Why?"
 scale = "text"
-[consent]
-text = ["We ask you to rate questions."]
-contact = "a@example.org"
-withdrawal = "You may stop at any time."
 [[training]]
 context = "The Danube flows through Vienna."
 question = "What flows through Vienna?"
 answer = "The Danube"
-expected = { clear = "high", answerable = "yes" }
+expected = {{ clear = "high", answerable = "yes" }}
 explanation = "It is clear, and the passage answers it."
-[check]
-[[check.questions]]
-name = "what"
-question = "What do you rate?"
-choices = ["passages", "questions"]
-right = "questions"
-[[before]]
-name = "age"
-question = "How old are you?"
-choices = ["under 30", "30 or more"]
-[[after]]
-name = "hard"
-question = "What was hard?"
+{STEPS}
 """
 SIDE_BY_SIDE = """
 compose = "pool"

@@ -1,80 +1,28 @@
-"""QSTS: the paper's examples, its edge cases, what is ignored, and agreement with a readable second implementation."""
+"""QSTS: the definition, the paper's examples and its edge cases."""
 
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
-from typing import ClassVar
 
-import numpy as np
 import pytest
 
 from elench.engine.drive import Driver
-from elench.errors import MissingModel, Unscored, UsageError
+from elench.errors import Unscored, UsageError
 from elench.metrics import metric
 from elench.metrics.qsts import class_factor, class_similarity
-from elench.metrics.qsts_edges import IGNORED, SKIPPED, STOP_WORDS, name_key, outline
+from elench.metrics.qsts_edges import name_key
 from elench.models.base import ModelSet
 from elench.records.record import Record
-from elench.requests import ClassifyQuestion, Failure, Parse, QuestionClass, WordVectors
-from tests.metrics import second_qsts
+from elench.requests import ClassifyQuestion
+from tests.metrics.qsts_models import FORMS, load_models, one, pair, run
 
-DATA = Path(os.environ.get("ELENCH_DATA", Path(__file__).parents[3] / "shared" / "data"))
-FORMS = ("paper", "code", "ours")
 embedded = pytest.mark.embedded
-
-
-class ByFirstWord:
-    """Classes told by the question word alone: enough where the class is not what is tested."""
-
-    role, name, sha256, budget = "classes", "first word", "0" * 64, 4096
-    table: ClassVar[dict[str, str]] = {
-        "who": "HUM:ind",
-        "where": "LOC:other",
-        "when": "NUM:date",
-        "how": "DESC:manner",
-        "which": "LOC:city",
-    }
-
-    def __init__(self):
-        self.asked = []
-
-    def batches(self, requests):
-        return [list(range(len(requests)))]
-
-    def answer(self, batch):
-        self.asked += batch
-        labels = [self.table.get(r.question.split()[0].lower(), "ENTY:other") for r in batch]
-        return [QuestionClass({label.split(":")[0]: 1.0}, {label: 1.0}) for label in labels]
 
 
 @pytest.fixture(scope="module")
 def models():
-    found = ModelSet()
-    try:
-        found["parser"], found["vectors"]
-    except MissingModel as missing:
-        pytest.skip(str(missing))
-    found.loaded["classes"] = ByFirstWord()
-    return found
-
-
-def run(models, spec, records):
-    """A Score or the error of each record."""
-    chosen = metric(spec)
-    results = Driver(models).run([chosen.score(r) for r in records])
-    return [r.error if isinstance(r, Failure) else r for r in results]
-
-
-def pair(question, reference, **more):
-    return Record(id="x", question=question, references=(reference,), judge="question", **more)
-
-
-def one(models, spec, question, reference, **more):
-    return run(models, spec, [pair(question, reference, **more)])[0]
+    return load_models()
 
 
 # --- the definition ----------------------------------------------------------------------------------------------
@@ -220,53 +168,6 @@ def test_each_text_is_parsed_and_classified_once_per_run(models):
     assert asked.asked["parser"] == 5
 
 
-# --- what is ignored ---------------------------------------------------------------------------------------------
-
-SENTENCES = {
-    "det": "What is the name of the river?",
-    "expl": "There are six hotels in Paris.",
-    "case": "What is Anna's favourite song?",
-    "preconj": "Both the king and the queen died.",
-    "predet": "Who ate all the cakes?",
-    "prep": "Who lives in Paris?",
-    "agent": "Who was killed by Brutus?",
-    "punct": "Who lives in Paris?",
-}
-
-
-@embedded
-@pytest.mark.parametrize("label", sorted(SKIPPED))
-def test_each_ignored_relation_fires_on_a_sentence(models, label):
-    parsed = models["parser"].answer([Parse(SENTENCES[label])])[0]
-    assert label in {w.relation for w in parsed.words}
-    assert label not in {e.relation for e in outline(parsed, "paper").edges} - {"prep"}
-
-
-@embedded
-def test_the_nine_labels_are_mapped_or_unknown_to_the_parser(models):
-    emitted = set(models["parser"].pipeline.get_pipe("parser").labels)
-    assert len(IGNORED) == 9
-    for old, new in IGNORED.items():
-        assert set(new) <= emitted
-        assert new or old not in emitted
-
-
-@embedded
-def test_edges_are_read_through_prepositions_and_copulas(models):
-    parsed = models["parser"].answer([Parse("What was the name of Vincent's brother?")])[0]
-    assert [str(e) for e in outline(parsed, "paper").edges] == ["brother –poss→ vincent", "name –nmod→ brother"]
-    assert [str(e) for e in outline(parsed, "ours").edges] == ["brother –poss→ vincent", "name –prep→ brother"]
-    city = models["parser"].answer([Parse("Which city is the capital of France?")])[0]
-    assert "capital –nsubj→ city" in [str(e) for e in outline(city, "paper").edges]
-    born = models["parser"].answer([Parse("Was the composer born in Germany?")])[0]
-    assert "born –obl→ germany" in [str(e) for e in outline(born, "paper").edges]
-
-
-def test_stop_words_are_the_published_codes():
-    assert len(STOP_WORDS) == 179  # nltk 3.9, corpus stopwords, english
-    assert {"what", "whom", "wouldn't", "of"} <= STOP_WORDS and not {"name", "would"} & STOP_WORDS
-
-
 # --- edge cases --------------------------------------------------------------------------------------------------
 
 ODD = [
@@ -302,85 +203,6 @@ def test_odd_questions_get_a_number_and_match_themselves(models, spec, form):
 def test_what_cannot_be_compared_is_unscored_with_a_reason(models, question, reference, reason):
     result = one(models, "qsts", question, reference)
     assert isinstance(result, Unscored) and str(result) == reason
-
-
-# --- the second implementation -----------------------------------------------------------------------------------
-
-
-def varied_pairs(n):
-    """Questions from shuffled parts: plain, passive, possessive, copular, search-style, lower-cased, two sentences."""
-    rng = np.random.default_rng(11)
-    frames = (
-        "Who {verb} the {noun} of {name} in {place}?",
-        "When was {name}'s {noun} {verb} by {name2}?",
-        "What is the {adj} {noun} in {place}?",
-        "Which {noun} did {name} and {name2} see before {year}?",
-        "{name} {noun} {place} {year}",
-        "I met {name} in {place}. How can I find both the {adj} {noun} and {name2}'s {noun2}?",
-        "There is a {adj} {noun} near {place}: why was it {verb}?",
-        "How many {noun}s were {verb} by the {adj} {noun2} that {name} loved?",
-    )
-    parts = {
-        "verb": ["painted", "sold", "written", "found", "destroyed", "born"],
-        "noun": ["house", "painting", "book", "brother", "river", "law"],
-        "noun2": ["album", "ship", "teacher", "phone"],
-        "adj": ["first", "largest", "lucid", "famous", "20th-century"],
-        "name": ["Bob Dylan", "Vincent van Gogh", "Marie Curie", "IBM", "Spider-Man"],
-        "name2": ["Theo", "Ada Lovelace", "the United Nations", "Björk"],
-        "place": ["Germany", "New York City", "the U.S.", "Oslo"],
-        "year": ["1999", "the 1880s", "May 4"],
-    }
-
-    def words():
-        return {k: v[rng.integers(len(v))] for k, v in parts.items()}
-
-    def question(filling):
-        text = frames[rng.integers(len(frames))].format(**filling)
-        return text.lower() if rng.random() < 0.2 else text
-
-    pairs = []
-    for _ in range(n):
-        one, two = words(), words()
-        near = {k: one[k] if rng.random() < 0.7 else two[k] for k in one}
-        pairs.append((question(one), question(near)))
-    return pairs
-
-
-def agree(models, pairs):
-    """The second implementation's values in all forms, after checking that the fast one gives the same."""
-    pipeline, vectors = models["parser"].pipeline, models["vectors"]
-    texts = list(dict.fromkeys(t for p in pairs for t in p))
-    documents = dict(zip(texts, pipeline.pipe(texts), strict=True))
-
-    @cache
-    def vector(word):
-        return vectors.answer([WordVectors((word,))])[0][0].astype(np.float64)
-
-    chosen = [metric(f"qsts[class=off,form={form}]") for form in FORMS]
-    records = [pair(candidate, reference) for reference, candidate in pairs]
-    fast = Driver(models).run([m.score(r) for m in chosen for r in records])
-    slow = [second_qsts.qsts(documents[r], documents[c], vector, form) for form in FORMS for r, c in pairs]
-    assert np.array([s.value**3 for s in fast]) == pytest.approx(np.array(slow) ** 3, abs=1e-6)
-    return np.array(slow).reshape(len(FORMS), -1)
-
-
-@embedded
-def test_second_implementation_agrees_on_500_varied_pairs(models):
-    for values in agree(models, varied_pairs(500)):
-        assert len(set(values.round(6))) > 100 and 0 < np.mean(values == 0) < 0.8
-
-
-@embedded
-@pytest.mark.validation
-def test_second_implementation_agrees_on_real_pairs(models):
-    if not DATA.is_dir():
-        pytest.skip("no shared data: set ELENCH_DATA")
-    pairs = []
-    for name in ("qqp_dev", "firs_train", "simqg_a"):
-        with (DATA / "judgements" / f"{name}.jsonl").open(encoding="utf-8") as lines:
-            rows = [json.loads(next(lines)) for _ in range(60)]
-        pairs += [(row["references"][0], row["question"]) for row in rows]
-    agree(models, pairs)
 
 
 # --- the paper's Table 1, with the shipped classes ---------------------------------------------------------------

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 
 def programs() -> Path | None:
     """Where initdb and postgres are: Debian's package keeps them out of PATH."""
@@ -75,3 +77,21 @@ def wipe(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("DROP SCHEMA public CASCADE")
         connection.execute("CREATE SCHEMA public")
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[str]:
+    if programs() is None:
+        pytest.skip("no PostgreSQL on this machine: apt-get install postgresql")
+    with running_cluster() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest) -> str | None:
+    """None: the SQLite file of the study; else the URL of an empty PostgreSQL database."""
+    if request.param == "sqlite":
+        return None
+    url: str = request.getfixturevalue("cluster")
+    wipe(url)
+    return url

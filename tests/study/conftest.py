@@ -13,7 +13,6 @@ from elench.study.collect.store import Store
 from elench.study.design.compose import compose, find_human
 from elench.study.design.protocol_file import load_protocol
 from elench.study.folder import Study, write_study
-from tests.study.cluster import programs, running_cluster, wipe
 
 PLACES = ("Lyon", "Oslo", "Graz", "Turin", "Ghent", "Porto", "Brno", "Malmö", "Cork", "Bern", "Split", "Leeds")
 WORDS = (
@@ -41,27 +40,48 @@ def outputs(systems: int = 11, passages: int = 12) -> list[Record]:
     return records
 
 
-@pytest.fixture(scope="session")
-def cluster() -> Iterator[str]:
-    if programs() is None:
-        pytest.skip("no PostgreSQL on this machine: apt-get install postgresql")
-    with running_cluster() as url:
-        yield url
-
-
 _numbers = itertools.count()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database(request: pytest.FixtureRequest) -> str | None:
-    """None: the SQLite file of the study; else the URL of an empty PostgreSQL database."""
-    if request.param == "sqlite":
-        return None
-    url: str = request.getfixturevalue("cluster")
-    wipe(url)
-    return url
-
-
+THREE_SCALES = """
+[[criteria]]
+name = "clear"
+statement = "The question is clear."
+scale = "slider"
+labels = ["strongly disagree", "strongly agree"]
+[[criteria]]
+name = "grammar"
+statement = "How good is its grammar?"
+scale = "5-point"
+labels = ["1", "2", "3", "4", "5"]
+[[criteria]]
+name = "answerable"
+statement = "The passage answers it."
+scale = "yes-no"
+labels = ["yes", "no"]
+"""
+"""Criteria of a protocol file, each on a scale of its own."""
+STEPS = """
+[consent]
+text = ["We ask you to rate questions."]
+contact = "a@example.org"
+withdrawal = "You may stop at any time."
+[check]
+attempts = 2
+[[check.questions]]
+name = "what"
+question = "What do you rate?"
+choices = ["passages", "questions"]
+right = "questions"
+[[before]]
+name = "age"
+question = "How old are you?"
+choices = ["under 30", "30 or more"]
+[[after]]
+name = "hard"
+question = "How hard was it?"
+"""
+"""What a protocol file may ask around the ratings."""
 MakeStudy = Callable[..., Study]
 
 

@@ -23,7 +23,7 @@ from elench.study.analyse.sittings import Sitting
 from elench.study.collect.store import Arrival, Store
 from elench.study.design.protocol_file import load_protocol
 from elench.study.folder import Study, load_study
-from tests.study.conftest import MakeStudy
+from tests.study.conftest import THREE_SCALES, MakeStudy
 
 NAMES = ("understandability", "relevancy", "answerability", "appropriateness")
 
@@ -252,25 +252,7 @@ def test_criteria_with_different_scales_count_alike(make_study: MakeStudy, tmp_p
     folder = make_study("qg-expert", systems=2, passages=3).folder
     protocol = folder / "protocol.toml"
     text = protocol.read_text("utf-8")
-    asked = """
-[[criteria]]
-name = "clear"
-statement = "It is clear."
-scale = "slider"
-labels = ["no", "yes"]
-[[criteria]]
-name = "grammar"
-statement = "Grammar?"
-scale = "5-point"
-labels = ["1", "2", "3", "4", "5"]
-[[criteria]]
-name = "answerable"
-statement = "Answerable?"
-scale = "yes-no"
-labels = ["yes", "no"]
-
-"""
-    protocol.write_text(text[: text.index("[[criteria]]")] + asked + text[text.index("[task]") :], "utf-8")
+    protocol.write_text(text[: text.index("[[criteria]]")] + THREE_SCALES + text[text.index("[task]") :], "utf-8")
     study = load_study(folder)
     assert not study.protocol.one_scale and load_protocol("qg-crowd").one_scale
     values = {place: {"clear": 80.0, "grammar": 2.0, "answerable": 1.0} for place in range(len(study.tasks[0].items))}

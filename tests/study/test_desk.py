@@ -21,30 +21,9 @@ from elench.study.collect.progress import progress
 from elench.study.collect.schema import events
 from elench.study.collect.store import Arrival, Store
 from elench.study.folder import load_study
-from tests.study.conftest import MakeStudy
+from tests.study.conftest import STEPS, MakeStudy
 from tests.study.test_store import person, rate_all
 from tests.study.web import Visitor
-
-MORE = """
-[consent]
-text = ["We ask you to rate questions."]
-contact = "a@example.org"
-withdrawal = "You may stop at any time."
-[check]
-attempts = 2
-[[check.questions]]
-name = "what"
-question = "What do you rate?"
-choices = ["questions", "passages"]
-right = "questions"
-[[before]]
-name = "age"
-question = "How old are you?"
-choices = ["under 30", "30 or more"]
-[[after]]
-name = "hard"
-question = "How hard was it?"
-"""
 
 
 def finish(store: Store, name: str, careful: bool = True, source: str = "link") -> str:
@@ -129,7 +108,7 @@ def test_every_exported_column_is_in_the_dictionary(store: Store) -> None:
 def test_the_human_side_from_consent_to_exit_survey(make_study: MakeStudy, database: str | None) -> None:
     folder = make_study().folder
     protocol = folder / "protocol.toml"
-    protocol.write_text(protocol.read_text("utf-8") + MORE, "utf-8")
+    protocol.write_text(protocol.read_text("utf-8") + STEPS, "utf-8")
     store = Store(load_study(folder), database)
     join = f"/join/{store.study.secrets.join}"
     rater = Visitor(store)
@@ -166,7 +145,7 @@ def test_the_human_side_from_consent_to_exit_survey(make_study: MakeStudy, datab
     store.close()
 
 
-def asked(make_study: MakeStudy, more: str = MORE) -> Store:
+def asked(make_study: MakeStudy, more: str = STEPS) -> Store:
     folder = make_study().folder
     protocol = folder / "protocol.toml"
     protocol.write_text(protocol.read_text("utf-8") + more, "utf-8")
