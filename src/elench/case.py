@@ -44,8 +44,7 @@ class Case:
     def __repr__(self) -> str:
         from elench.show.evidence import evidence_text
 
-        judged = self.record.judge or self.record.guess_judge()
-        lines = [f"judging the {judged}: {getattr(self.record, judged)}"]
+        lines = [f"judging the {self.record.judged}: {self.record.judged_text}"]
         for spec, value in self.scores.items():
             if value is None:
                 lines.append(f"{spec}: unscored, {self.unscored[spec]}")

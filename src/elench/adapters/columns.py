@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from elench.engine.scoring import score
 from elench.metrics import metric as parse_metric
 from elench.metrics.base import Metric
+from elench.records.judging import choices_of
 from elench.records.record import JUDGES
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ def rows_from_lists(
     metric: Metric, predictions: Sequence[str], references: Sequence[Any] | None, columns: Mapping[str, Sequence[Any]]
 ) -> list[dict[str, Any]]:
     """Records from parallel lists: what is judged, its references, and any of context, question, answer, summary."""
-    judged = getattr(metric, "judge", "") or (metric.judges[0] if len(metric.judges) == 1 else _guess(columns))
+    able = choices_of(metric)
+    judged = able[0] if len(able) == 1 else _guess(columns)
     lists: dict[str, Sequence[Any]] = {judged: predictions, **columns}
     if references is not None:
         lists["references"] = [[r] if isinstance(r, str) else list(r) for r in references]

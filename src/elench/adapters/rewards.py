@@ -16,6 +16,7 @@ from elench.engine.scoring import score
 from elench.errors import UsageError
 from elench.metrics import metric as parse_metric
 from elench.metrics.base import Metric
+from elench.records.judging import choices_of
 from elench.records.record import JUDGES
 from elench.text.answers import holds
 
@@ -41,7 +42,8 @@ def reward(
     where there is no worst (a log-probability), one below the worst of the batch: empty output never earns a reward.
     """
     chosen = parse_metric(metric)
-    judged = judge or getattr(chosen, "judge", "") or (chosen.judges[0] if len(chosen.judges) == 1 else "")
+    able = choices_of(chosen)
+    judged = judge or (able[0] if len(able) == 1 else "")
     if judged not in (chosen.judges or JUDGES):
         raise UsageError(f"{chosen} can judge {', '.join(chosen.judges)}: name what the generator writes with judge=…")
 

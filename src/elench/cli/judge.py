@@ -52,7 +52,7 @@ def command(
         records = list(read_records(open_input(file, mapping, judge)))
     else:
         records = [Record.from_object({"id": "1", **given, "judge": judge, "references": list(references)})]
-    kinds = sorted({record.judge or record.guess_judge() for record in records})
+    kinds = sorted({record.judged for record in records})
     if len(kinds) > 1:
         raise UsageError(f"{file}: records judge different things ({', '.join(kinds)}); give one file for each")
     click.echo(f"elench: judging {PROFILES[kinds[0]]}{'' if judge else _instead(kinds[0], records)}", err=True)

@@ -60,9 +60,9 @@ def command(
             counts[item.extra["perturbed"]["kind"]] += 1
     if originals:
         for record in records:
-            name = record.judge or record.guess_judge()
+            name = record.judged
             mark = {"of": record.id, "kind": "original", "label": "positive", "field": name}
-            references = record.references or (getattr(record, name) or "",)
+            references = record.references or (record.judged_text,)
             made.append(replace(record, judge=name, references=references, extra={**record.extra, "perturbed": mark}))
     if not made:
         raise UsageError(f"{file}: no record could be changed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -15,8 +15,7 @@ from elench.engine.session import Session, check_metrics
 from elench.errors import UsageError
 from elench.metrics.base import Metric
 from elench.records import formats
-from elench.records.record import Record, Reject
-from elench.records.source import Source, as_source
+from elench.records.source import Source, as_source, refusing
 from elench.runs import Outcome, RunWriter, Summary
 from elench.runs.writer import finished
 
@@ -77,7 +76,7 @@ def score_file(job: Job) -> dict[str, Any]:
 def _score(job: Job, source: Source, writer: RunWriter | None, lines: int) -> Summary:
     summary = writer.summary if writer else Summary(job.metrics)
     skip = writer.rows if writer else 0
-    rows = _refusing(source) if job.strict else source.read()
+    rows = refusing(source.read(), f"{source}:") if job.strict else source.read()
     with ProgressBar(source.name, lines, skip, len(job.metrics)) as progress:
         for outcomes in job.session.windows(rows, job.metrics, skip, progress.one_done):
             if writer:
@@ -89,14 +88,6 @@ def _score(job: Job, source: Source, writer: RunWriter | None, lines: int) -> Su
                     job.on_outcome(outcome)
             progress.window_done(len(outcomes))
     return summary
-
-
-def _refusing(source: Source) -> Iterator[Record | Reject]:
-    """The rows of a source; the first one that is not a record ends the run."""
-    for row in source.read():
-        if isinstance(row, Reject):
-            raise UsageError(f"{source}:{row.line}: {row.reason}")
-        yield row
 
 
 def check_output(out: Path, source: Path) -> None:

@@ -97,8 +97,7 @@ class Result(Run):
     def _row(outcome: Outcome, spec: str) -> dict[str, object]:
         row: dict[str, Any] = {"id": outcome.id, "system": outcome.system, spec: outcome.value(spec)}
         if record := outcome.record:
-            judged = record.judge or record.guess_judge()
-            row[judged] = getattr(record, judged)
+            row[record.judged] = record.judged_text
             row["references"] = list(record.references)
         return row
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,7 +16,7 @@ from elench.records.fields import JUDGES
 from elench.records.judging import SAMPLE
 from elench.records.objects import as_rows, map_hint
 from elench.records.record import Record, Reject
-from elench.records.source import Source, as_source
+from elench.records.source import Source, as_source, refusing
 
 if TYPE_CHECKING:
     from elench.models.base import ModelSet
@@ -85,7 +85,7 @@ def score(
     else:
         assumed = {row.assumed for row in given if isinstance(row, Record) and row.judge is None}
         where, judging, rows = "record ", judge or (assumed.pop() if len(assumed) == 1 else None), iter(given)
-    checked = _checked(rows, where, strict)
+    checked = refusing(rows, where) if strict else rows
     outcomes = [outcome for window in session.windows(checked, chosen, on_step=on_step) for outcome in window]
     if all(outcome.reject for outcome in outcomes):
         first = outcomes[0].reject if outcomes else None
@@ -112,13 +112,6 @@ def _rows_of(
         source = as_source(records, map, judge).for_metrics(metrics)
         return replace(source, any_language=True) if any_language else source
     return as_rows(records, metrics, map, judge, any_language)
-
-
-def _checked(rows: Iterable[Record | Reject], where: str, strict: bool) -> Iterator[Record | Reject]:
-    for row in rows:
-        if strict and isinstance(row, Reject):
-            raise UsageError(f"{where}{row.line}: {row.reason}")
-        yield row
 
 
 def score_text(metric: Metric, text: str, references: str | Sequence[str], fields: Mapping[str, Any]) -> float:

@@ -65,7 +65,7 @@ def rated_table(
 
 def judged(table: Judgements) -> str:
     """What the records of a table judge; UsageError when they differ."""
-    kinds = Counter(record.judge or record.guess_judge() for record in table.records)
+    kinds = Counter(record.judged for record in table.records)
     if len(kinds) > 1:
         counts = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
         raise UsageError(f"{table.source}: records judge different things ({counts}); give one file for each")

@@ -192,7 +192,7 @@ def bias(table: Judgements) -> dict[str, Any]:
     h = human[both] - human[both].mean()
     rest = z - h * float((z * h).sum() / max(float((h * h).sum()), 1e-12))
     records = [record for record, kept in zip(table.records, both, strict=True) if kept]
-    length = np.array([len((getattr(r, r.judge or r.guess_judge()) or "").split()) for r in records], dtype=np.float64)
+    length = np.array([len(r.judged_text.split()) for r in records], dtype=np.float64)
     found: dict[str, Any] = {}
     if (by_length := coefficient(length, rest)).value is not None:
         found["length"] = by_length.value

@@ -24,7 +24,7 @@ BASELINES = {
 
 def with_baselines(table: Judgements) -> Judgements:
     """The table with its sanity baselines as further metrics; a note says which could not be computed, and why."""
-    judged = sorted({record.judge or record.guess_judge() for record in table.records})
+    judged = sorted({record.judged for record in table.records})
     names, columns, notes = [], [], []
     for spec in dict.fromkeys(spec for judge in judged for spec in BASELINES[judge]):
         try:

@@ -64,7 +64,7 @@ def _field(record: Record, name: str) -> object:
 
 
 def _length(record: Record) -> int:
-    text = getattr(record, record.judge or record.guess_judge()) or ""
+    text = record.judged_text
     return len(text.split())
 
 

@@ -50,7 +50,7 @@ def perturb(
         if kind not in KINDS:
             raise UsageError(f"no kind is called {kind!r}; kinds: {', '.join(KINDS)}")
     everything = list(records)
-    passages = [r.context or _judged(r)[1] for r in everything]
+    passages = [r.context or r.judged_text for r in everything]
 
     def changes(record: Record) -> list[Coroutine[Any, Any, Record]]:
         scene = _scene(record, passages, paraphrases or {})
@@ -62,18 +62,13 @@ def perturb(
             yield Skipped(record.id, kind, reason(found.error)) if isinstance(found, Failure) else found
 
 
-def _judged(record: Record) -> tuple[str, str]:
-    name = record.judge or record.guess_judge()
-    return name, getattr(record, name) or ""
-
-
 def _scene(record: Record, passages: Sequence[str], paraphrases: Mapping[str, str]) -> Scene:
-    _, text = _judged(record)
-    return Scene(text, record.context or "", record.extra.get("paraphrase") or paraphrases.get(record.id), passages)
+    paraphrase = record.extra.get("paraphrase") or paraphrases.get(record.id)
+    return Scene(record.judged_text, record.context or "", paraphrase, passages)
 
 
 async def _apply(record: Record, kind: str, scene: Scene, seed: int) -> Record:
-    name, text = _judged(record)
+    name, text = record.judged, record.judged_text
     if not text.strip():
         raise Unscored(f"empty {name}")
     # The generator depends on the record and the kind alone, so that no other record changes the outcome.

@@ -48,7 +48,7 @@ def paired(records: Sequence[Record], paraphrased: Iterable[Record]) -> tuple[di
     found: dict[str, str] = {}
     elsewhere = 0
     for other in paraphrased:
-        text = getattr(other, other.judge or other.guess_judge())
+        text = other.judged_text
         if not text:
             continue
         if other.id in several:

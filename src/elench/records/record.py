@@ -56,6 +56,16 @@ class Record:
     def has_references(self) -> bool:
         return self.references_given or bool(self.references)
 
+    @property
+    def judged(self) -> str:
+        """Which of its texts is judged: what the record says (`judge`), else a guess."""
+        return self.judge or self.guess_judge()
+
+    @property
+    def judged_text(self) -> str:
+        """The text that is judged; empty where the record has none."""
+        return getattr(self, self.judged) or ""
+
     def guess_judge(self) -> str:
         """What a record without `judge` is about: what its file is about (`assumed`), else what its references fit,
         else its summary, its question where a context is given (question generation), its answer."""

@@ -235,6 +235,14 @@ def as_source(
     return replace(opened, recognised=recognise(first))
 
 
+def refusing(rows: Iterable[Record | Reject], where: str) -> Iterator[Record | Reject]:
+    """The same rows; UsageError at the first that is not a record. `where` is what precedes its line in the message."""
+    for row in rows:
+        if isinstance(row, Reject):
+            raise UsageError(f"{where}{row.line}: {row.reason}")
+        yield row
+
+
 def require_file(path: Path, name: str = "") -> None:
     """Refuse what is not a file."""
     if not path.is_file():
