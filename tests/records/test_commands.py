@@ -1,6 +1,7 @@
 """The same input options for every command, and what is said when nothing can be scored."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -40,6 +41,30 @@ def test_map_works_for_score_compare_and_meta(file, tmp_path):
     rows = [row | {"qid": row["qid"].split("-")[0]} for row in ROWS]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert "x" in run("compare", file, *MAP, "-m", "f1", "--draws", "100").output
+
+
+def test_a_bad_line_is_set_aside_by_score_compare_and_perturb(tmp_path, monkeypatch):
+    """The same line has the same fate: it is named, and the other records are used."""
+    rows = [
+        {"id": str(i), "system": s, "answer": f"a red fox {i}", "references": ["the red fox"]}
+        for i in range(6)
+        for s in "xy"
+    ]
+    path = tmp_path / "in.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in [*rows, {"id": "7", "answer": True}]))
+    said = f"{path}:13: field 'answer' must be a string, not true/false; 1 bad line was set aside"
+    monkeypatch.setattr(
+        "elench.perturb.perturb",
+        lambda records, *_: [replace(r, extra={"perturbed": {"kind": "drop"}}) for r in records],
+    )
+    for words in (
+        ["score", path, "-m", "f1"],
+        ["compare", path, "-m", "f1", "--draws", "100"],
+        ["perturb", path, "-k", "drop", "-o", tmp_path / "out.jsonl"],
+    ):
+        done = run(*words)
+        assert done.exit_code == 0 and said in done.output, done.output
+    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 12
 
 
 def test_the_mapping_is_part_of_the_run(file, tmp_path):

@@ -13,6 +13,7 @@ import click
 from elench.errors import UsageError
 
 if TYPE_CHECKING:
+    from elench.records.record import Record
     from elench.records.source import Source
 
 Command = Callable[..., Any]
@@ -108,3 +109,24 @@ def open_input(path: Path, mapping: str | None, judge: str | None = None, predic
 
         source = with_predictions(source, predictions)
     return source.for_metrics(())
+
+
+def valid_records(file: Path | Source) -> list[Record]:
+    """The records of a file; lines that are not one are set aside, as `elench score` does, and named on stderr."""
+    from elench.records.record import Record, Reject
+    from elench.records.source import as_source
+
+    source = as_source(file)
+    rows = list(source.read())
+    records = [row for row in rows if isinstance(row, Record)]
+    if bad := [row for row in rows if isinstance(row, Reject)]:
+        first = f"{source}:{bad[0].line}: {bad[0].reason}"
+        if not records:
+            raise UsageError(f"{first}; no line is a valid record")
+        click.echo(f"elench: {first}; {set_aside(len(bad))}", err=True)
+    return records
+
+
+def set_aside(bad: int) -> str:
+    """How many lines of a file were not valid records."""
+    return "1 bad line was set aside" if bad == 1 else f"{bad:,} bad lines were set aside"

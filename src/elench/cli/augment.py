@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from elench.cli._input import valid_records
 from elench.cli._options import metrics_from, model_options, models_for
 
 
@@ -23,9 +24,8 @@ def command(
 ) -> None:  # fmt: skip
     """Ask questions about the contexts of FILE and keep those worth training on (QRelScore §3.3)."""
     from elench.adapters.augment import augment, write_squad
-    from elench.records.record import read_records
 
-    texts = list(dict.fromkeys(r.context for r in read_records(file) if r.context and r.context.strip()))
+    texts = list(dict.fromkeys(r.context for r in valid_records(file) if r.context and r.context.strip()))
     if not texts:
         raise click.UsageError(f"{file}: no record has a context")
     models = models_for(metrics_from((spec,)), family, model, dtype, device, pull, ("parser", "asker"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from elench.cli._input import judge_option, map_option
+from elench.cli._input import judge_option, map_option, valid_records
 from elench.cli._options import (
     alpha_option,
     draws_option,
@@ -69,7 +69,7 @@ def command(
     records = [
         replace(record, system=source.stem) if record.system is None else record
         for source in files
-        for record in read_records(source.for_metrics(metrics))
+        for record in valid_records(source.for_metrics(metrics))
     ]
     models = models_for(metrics, family, model, dtype, device, pull)
     table = compare(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from elench.cli._input import judge_option, map_option
+from elench.cli._input import judge_option, map_option, valid_records
 from elench.cli._options import model_options, models_from, seed_option
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def command(
     from elench.records.record import read_records, write_records
 
     chosen = list(dict.fromkeys(k.strip() for given in kinds for k in given.split(",") if k.strip()))
-    records = list(read_records(file))
+    records = valid_records(file)
     given: dict[str, str] = {}
     if paraphrases:
         given, elsewhere = paired(records, read_records(paraphrases))

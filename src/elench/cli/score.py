@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elench.cli._input import input_options
+from elench.cli._input import input_options, set_aside
 from elench.cli._options import metric_option, metrics_from, model_options, models_for, table_width
 
 if TYPE_CHECKING:
@@ -105,8 +105,7 @@ def problems(meta: Mapping[str, Any], file: Path | Source, out: Path | None) -> 
         return
     if meta["rejected"]:
         where = f"see {out.with_name(out.stem + '.rejects.jsonl')}" if out else "give -o FILE to keep a list"
-        lines = "1 bad line was" if meta["rejected"] == 1 else f"{meta['rejected']:,} bad lines were"
-        yield f"{file}:{first['line']}: {first['reason']}; {lines} set aside; {where}"
+        yield f"{file}:{first['line']}: {first['reason']}; {set_aside(meta['rejected'])}; {where}"
     for spec, found in meta["metrics"].items():
         reasons = {why: n for why, n in found["reasons"].items() if not found["n"] or OTHER_KIND not in why}
         if reasons:
