@@ -32,7 +32,7 @@ def _kind(value: object) -> str:
 
 def _wrong(name: str, wanted: str, value: object) -> UsageError:
     inside = ""
-    if name in (*TEXTS, "references") and isinstance(value, Mapping):
+    if name in (*TEXTS, "references") and isinstance(value, Mapping) and value:
         inside = f" with {', '.join(map(str, value))[:80]}: name a part of it, --map {name}={name}.PART"
     elif name in TEXTS and isinstance(value, (list, tuple)):
         chat = bool(value) and isinstance(value[-1], Mapping) and "content" in value[-1]
