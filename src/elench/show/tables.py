@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,12 @@ def as_text(parts: Sequence[Grid | str], width: int = 120) -> str:
     stream = io.StringIO()
     console = Console(file=stream, width=width, no_color=True, highlight=False)
     for part in parts:
-        console.print(Text(part) if isinstance(part, str) else rich_table(part))
+        if isinstance(part, str):
+            console.print(Text(part))
+            continue
+        if part.title:  # a line of its own: rich would wrap it at the width of the table
+            console.print(Text(part.title))
+        console.print(rich_table(replace(part, title="")))
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
 
