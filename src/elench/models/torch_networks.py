@@ -271,7 +271,9 @@ def build_classes(base: Path, settings: Mapping[str, Any]) -> Module:
     from transformers import AutoModel
 
     quiet()
-    encoder = AutoModel.from_pretrained(base, add_pooling_layer=False, attention_probs_dropout_prob=0.0)
+    encoder = AutoModel.from_pretrained(
+        base, add_pooling_layer=False, attention_probs_dropout_prob=0.0, use_safetensors=True
+    )
     head = torch.nn.Linear(2 * encoder.config.hidden_size, len(settings["labels"]))
     torch.nn.init.normal_(head.weight, std=0.02)
     torch.nn.init.zeros_(head.bias)
@@ -295,7 +297,9 @@ def build_keyphrases(base: Path, settings: Mapping[str, Any]) -> Module:
     from transformers import AutoModel
 
     quiet()
-    encoder = AutoModel.from_pretrained(base, add_pooling_layer=False, attention_probs_dropout_prob=0.0)
+    encoder = AutoModel.from_pretrained(
+        base, add_pooling_layer=False, attention_probs_dropout_prob=0.0, use_safetensors=True
+    )
 
     class Keyphrases(torch.nn.Module):
         def __init__(self) -> None:

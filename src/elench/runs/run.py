@@ -19,7 +19,8 @@ TABLES = (".csv", ".tsv", ".parquet")
 
 @dataclass(frozen=True)
 class Run:
-    """What `elench score` wrote, or what `elench.score` gave back. Outcomes are in input order, rejects included."""
+    """What `elench score` wrote, or what `elench.score` gave back: outcomes in input order, rejects included (a run
+    that is read back has them at the end)."""
 
     outcomes: Sequence[Outcome]
     specs: Sequence[str]

@@ -96,7 +96,7 @@ def new_asker(base: Path, shape: Mapping[str, Any], seed: int = 7) -> tuple[Modu
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     torch.manual_seed(seed)
-    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
+    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32, use_safetensors=True)
     return adapt(model, **shape), AutoTokenizer.from_pretrained(base)
 
 

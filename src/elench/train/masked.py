@@ -143,7 +143,9 @@ def new_masked(base: Path, seed: int) -> tuple[Module, Tokenizer]:
 
     logging.set_verbosity_error()
     torch.manual_seed(seed)
-    model = BertForMaskedLM.from_pretrained(base, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.0)
+    model = BertForMaskedLM.from_pretrained(
+        base, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.0, use_safetensors=True
+    )
     freeze(model, *FROZEN)
     return model, AutoTokenizer.from_pretrained(base)
 

@@ -84,7 +84,7 @@ def new_classifier(
     logging.set_verbosity_error()
     torch.manual_seed(seed)
     model = AutoModelForSequenceClassification.from_pretrained(
-        base, num_labels=labels, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.05
+        base, num_labels=labels, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.05, use_safetensors=True
     )
     freeze_base(model, family)
     if start is not None:

@@ -253,7 +253,7 @@ def new_reader(base: Path, seed: int, family: str = "embedded") -> tuple[Module,
     logging.set_verbosity_error()
     torch.manual_seed(seed)
     model = AutoModelForQuestionAnswering.from_pretrained(
-        base, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.05
+        base, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.05, use_safetensors=True
     )
     freeze_base(model, family)
     return model, AutoTokenizer.from_pretrained(base)
