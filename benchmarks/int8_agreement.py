@@ -15,7 +15,7 @@ import numpy as np
 FILES = {
     "kpqa_marco": ("correctness", ("bertscore", "rouge-l-kpqa", "bertscore-kpqa")),
     "qgeval_squad": ("answer_consistency", ("qrel-lrm", "qascore", "roundtrip")),
-    "qags_cnndm": ("consistency", ("support",)),
+    "qags_cnndm": ("consistency", ("support", "questeval")),
 }
 """Rated files, the dimension that people rated, and metrics whose models run in int8."""
 
