@@ -43,9 +43,11 @@ class Llama:
         theta: float,
         size: int = 64,
         graphs: Mapping[str, bytes] | None = None,
+        dtype: str = "float32",
     ) -> None:
-        """`size` is the width of a head; `graphs` takes the place of the shipped ones, for models of another shape."""
-        self.weights, self.theta, self.graphs = weights, theta, graphs or {}
+        """`size` is the width of a head; `graphs` takes the place of the shipped ones, for models of another shape;
+        `dtype` is float32, or int8 for a writer."""
+        self.weights, self.theta, self.graphs, self.dtype = weights, theta, graphs or {}, dtype
         self.words = weights["model.embed_tokens.weight"]
         self.output = weights.get("lm_head.weight", self.words)
         self.depth = 1 + max(int(n.split(".")[2]) for n in weights if n.startswith("model.layers."))

@@ -33,17 +33,6 @@ Memory = dict[str, "OrtValue"]
 class LlamaWriter(Llama):
     """A Llama-like model that writes; the same session reads the texts and writes their endings."""
 
-    def __init__(
-        self,
-        weights: Mapping[str, Array],
-        theta: float,
-        size: int = 64,
-        graphs: Mapping[str, bytes] | None = None,
-        dtype: str = "float32",
-    ) -> None:
-        super().__init__(weights, theta, size, graphs)
-        self.dtype = dtype
-
     def read(self, texts: Sequence[Sequence[int]]) -> WriterRows:
         """The texts' keys and values; they follow nothing: one hidden token takes the place of a text before them."""
         nothing = {name: held(np.zeros((1, self.groups, 1, self.size), np.float32)) for name in self.memory_names}

@@ -57,7 +57,7 @@ class OnnxSession:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads()
         options.log_severity_level = 3
-        # planning which value takes the place of which costs a second in a large graph and saves no memory
+        # planning which value takes the place of which is slow in a large graph, and the values are freed all the same
         options.enable_mem_reuse = False
         # in the order of the graph: else all weights that are brought to float32 would be so at once
         options.execution_order = onnxruntime.ExecutionOrder.PRIORITY_BASED
