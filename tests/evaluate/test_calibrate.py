@@ -10,12 +10,12 @@ from statsmodels.api import OLS
 import elench
 from elench.cli import cli
 from elench.errors import UsageError
-from elench.evaluate.bench import TRAINED_ON, kept_back
 from elench.evaluate.calibrate import coverage, more_ratings, noise
 from elench.evaluate.calibrate_data import CANDIDATES
 from elench.evaluate.calibrate_fit import AT_100, Belief, Scale, _weights, fit, folds, levelled, unseen
 from elench.evaluate.calibrate_shipped import Shipped
 from elench.evaluate.judgements import Judgements
+from elench.evaluate.kept_back import BY_QUESTION, BY_SOURCE, is_kept_back
 from elench.metrics import metric, split_specs
 from elench.metrics.profile import content_hash
 from elench.records.record import Record
@@ -92,11 +92,35 @@ def test_the_questions_kept_back_are_those_the_trainer_keeps_back(tmp_path):
         lines = [json.dumps({**row, "question": f"What is Number {k}?"}) for k in range(40)]
         (tmp_path / name).write_text("\n".join(lines))
     parts = judged(tmp_path)
-    assert {name.removesuffix(".jsonl") for name in FILES} == TRAINED_ON
+    assert {name.removesuffix(".jsonl") for name in FILES} == set(BY_QUESTION)
     for kept in (True, False):
         assert parts[kept] and all(
-            kept_back(r["file"].removesuffix(".jsonl"), r["question"]) is kept for r in parts[kept]
+            is_kept_back(r["file"].removesuffix(".jsonl"), r["question"], "") is kept for r in parts[kept]
         )
+
+
+def test_judged_summaries_are_kept_back_by_source_and_those_of_the_test_files_left_out(tmp_path):
+    from elench.train.judged_summaries import FILES, TESTS, draw, judged_claims
+
+    assert {name.removesuffix(".jsonl") for name in FILES} == set(BY_SOURCE)
+    edited = {"summary": "It rained. Nobody came.", "seed_summary": "It rained. Many came.", "judge": "summary"}
+    for name, dimension in FILES.items():
+        lines = [
+            json.dumps({**edited, "context": f"{name} {k}. It rained.", "group": f"g{k}", "human": {dimension: good}})
+            for k in range(40)
+            for good in (0.0, 1.0)
+        ]
+        (tmp_path / name).write_text("\n".join(lines))
+    for name in TESTS:
+        (tmp_path / name).write_text(json.dumps({"group": "g1"}))
+    train, kept = judged_claims(tmp_path)
+    in_training = {claim.source.sentences[0].split()[-1].rstrip(".") for claim in train}
+    assert in_training == {str(k) for k in range(40) if k != 1 and not is_kept_back("summedits", "", f"g{k}")}
+    assert kept and {(c.claim, c.supported) for c in train} == {
+        ("It rained.", True), ("Nobody came.", True), ("Nobody came.", False)
+    }  # fmt: skip
+    pairs = draw(train, 100, np.random.default_rng(0))
+    assert len(pairs) == 100 and sum(p.target == 0 for p in pairs) == 43
 
 
 def test_missing_scores_count_as_average():

@@ -6,7 +6,6 @@ import hashlib
 import json
 import subprocess
 import time
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -19,6 +18,7 @@ from elench.errors import MissingExtra, MissingModel, UsageError
 from elench.evaluate.calibrate import measure_costs
 from elench.evaluate.calibrate_data import judged
 from elench.evaluate.judgements import Judgements, load
+from elench.evaluate.kept_back import is_kept_back
 from elench.stats.correlation import correlate
 from elench.stats.resampling_plan import codes
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 FORMAT = "elench bench 1"
 COSTS = {"parser": 2, "vectors": 2, "reader": 3, "support": 4, "causal": 5, "masked": 6, "asker": 9}
 """Models by the time they take; others: 1. Cheap metrics are run first."""
-TRAINED_ON = frozenset(("evouna_nq", "semeval2013", "sas"))
-"""Files that the shipped model `equivalent` learned from: only the questions kept back from it are used."""
 TIMED = 4
 """Records that are scored again, without cached answers, to time a metric."""
 LEFT_OUT = frozenset(("judge", "baselines"))
@@ -143,16 +141,9 @@ def _files(data: Path) -> Iterator[Path]:
         raise UsageError(f"{data}: no .jsonl file in it has `human` or `ratings` in its first record")
 
 
-def kept_back(file: str, question: str) -> bool:
-    """One question in five, by the rule of `elench train equivalent`."""
-    return zlib.crc32(f"{file}.jsonl{question.lower()}".encode()) % 5 == 0
-
-
 def unlearned(table: Judgements, file: str) -> Judgements:
     """Without the records that a shipped model learned from."""
-    if file not in TRAINED_ON:
-        return table
-    return table.where([kept_back(file, record.question or "") for record in table.records])
+    return table.where([is_kept_back(file, record.question or "", record.group or "") for record in table.records])
 
 
 def sampled(table: Judgements, most: int, seed: int = 0) -> Judgements:

@@ -23,6 +23,8 @@ from elench.text.passages import sentences
 SUPPORTED, CONTRADICTED, NOT_FOUND = "supported", "contradicted", "not found"
 LONG = 40
 """Words of a passage's sentence, at most; longer ones are cut."""
+PASSAGE = 8
+"""Sentences of the source that a claim is shown with."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +75,14 @@ class SourceText:
         return list(dict.fromkeys(tuple(self.sentences[i] for i in group) for group in groups))
 
 
+def cut_source(*texts: str) -> tuple[str, ...]:
+    """The sentences that claims are compared with."""
+    return tuple(text[a:b] for text in texts for a, b in sentences(text, LONG))
+
+
 async def read_source(*texts: str) -> SourceText:
     """A text, or several passages, as sentences with vectors; without any word it has no sentences."""
-    found = tuple(text[a:b] for text in texts for a, b in sentences(text, LONG))
+    found = cut_source(*texts)
     if not found:
         return SourceText((), np.zeros((0, 1), dtype=np.float32))
     known = await together(*[Embed(s) for s in dict.fromkeys(found)])

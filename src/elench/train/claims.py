@@ -20,12 +20,17 @@ from elench.train.examples import Example
 from elench.train.fused import Fused, fused, with_detail
 from elench.train.statements import statement
 
-SUPPORTED, CONTRADICTED, NOT_FOUND = range(3)
+SUPPORTED, CONTRADICTED, NOT_FOUND, UNSUPPORTED = range(4)
+"""The last is a target, not a class: contradicted or not found, and nobody said which."""
 LABELS = ("supported", "contradicted", "not found")
 STATED = 0.75
 """Share of the answers that are made statements where a rule can."""
 SCATTERED = 0.25
 """Share of the texts that are sentences from several places of a paragraph, as the metric joins the nearest ones."""
+
+WHOLE = 0.4
+"""Share of the texts that are a whole paragraph and more, as long as what the metric shows of a source."""
+WHOLE_WORDS = 230
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,24 @@ class ClaimMaker:
             (p, i) for p in known for i in range(len(p.spans)) if p.sentence(i) in self.paraphrases
         ]  # fmt: skip
 
+    def window(self, p: Paragraph, i: int, rng: np.random.Generator) -> str:
+        """A text that holds sentence i of a paragraph: a few sentences, or the paragraph with some of another's."""
+        return (rng.random() < WHOLE and self._whole(p, rng)) or p.window(i, rng)
+
+    def around(self, p: Paragraph, places: Sequence[int], rng: np.random.Generator) -> str:
+        """A text that holds these sentences of a paragraph, and few or many others."""
+        return (rng.random() < WHOLE and self._whole(p, rng)) or p.around(places, rng)
+
+    def _whole(self, p: Paragraph, rng: np.random.Generator) -> str | None:
+        """A paragraph, and up to four sentences of another one of its article; None where that is too long."""
+        pool = self.groups[p.group]
+        other = pool[int(rng.integers(len(pool)))]
+        most = 0 if other is p else min(4, len(other.spans))
+        chosen = sorted(int(k) for k in rng.choice(len(other.spans), int(rng.integers(most + 1)), replace=False))
+        texts = [p.text, " ".join(other.sentence(k) for k in chosen)]
+        made = " ".join(texts if rng.random() < 0.5 else texts[::-1]).strip()
+        return made if len(made.split()) <= WHOLE_WORDS else None
+
     def draw(self, n: int, rng: np.random.Generator) -> list[Claim]:
         """`n` claims, kinds in fixed shares."""
         kinds, shares = list(KINDS), np.array([KINDS[k][0] for k in KINDS])
@@ -109,14 +132,16 @@ class ClaimMaker:
         e = _asked(p, rng)
         if e is None:
             return None
-        return Claim(p.window(p.at(e.start), rng), _joined(e.question, e.answers[0], rng), SUPPORTED, "right answer")
+        return Claim(
+            self.window(p, p.at(e.start), rng), _joined(e.question, e.answers[0], rng), SUPPORTED, "right answer"
+        )
 
     def wrong_answer(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
         e = _asked(p, rng)
         other = _another_answer(p, e, rng) if e else None
         if e is None or other is None:
             return None
-        return Claim(p.window(p.at(e.start), rng), _joined(e.question, other, rng), CONTRADICTED, "wrong answer")
+        return Claim(self.window(p, p.at(e.start), rng), _joined(e.question, other, rng), CONTRADICTED, "wrong answer")
 
     def changed_question(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
         e = _asked(p, rng)
@@ -124,7 +149,7 @@ class ClaimMaker:
         if e is None or question is None:
             return None
         return Claim(
-            p.window(p.at(e.start), rng), _joined(question, e.answers[0], rng), CONTRADICTED, "changed question"
+            self.window(p, p.at(e.start), rng), _joined(question, e.answers[0], rng), CONTRADICTED, "changed question"
         )
 
     def answer_elsewhere(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
@@ -132,7 +157,7 @@ class ClaimMaker:
         if e is None:
             return None
         other, i = self._near(p, e.question, rng)
-        premise = other.window(i, rng)
+        premise = self.window(other, i, rng)
         if e.answers[0].lower() in premise.lower():
             return None
         return Claim(premise, _joined(e.question, e.answers[0], rng), NOT_FOUND, "answer elsewhere")
@@ -141,19 +166,19 @@ class ClaimMaker:
 
     def copied(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
         i = int(rng.integers(len(p.spans)))
-        return Claim(p.window(i, rng), p.sentence(i), SUPPORTED, "copied")
+        return Claim(self.window(p, i, rng), p.sentence(i), SUPPORTED, "copied")
 
     def shortened(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
         i = int(rng.integers(len(p.spans)))
         short = cut(p.sentence(i), rng)
-        return None if short is None else Claim(p.window(i, rng), short, SUPPORTED, "shortened")
+        return None if short is None else Claim(self.window(p, i, rng), short, SUPPORTED, "shortened")
 
     def paraphrased(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
         if not self.translated:
             return None
         p, i = self.translated[int(rng.integers(len(self.translated)))]
         said = self.paraphrases[p.sentence(i)]
-        return Claim(p.window(i, rng), (rng.random() < 0.3 and cut(said, rng)) or said, SUPPORTED, "paraphrased")
+        return Claim(self.window(p, i, rng), (rng.random() < 0.3 and cut(said, rng)) or said, SUPPORTED, "paraphrased")
 
     def edited(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
         i = int(rng.integers(len(p.spans)))
@@ -167,12 +192,12 @@ class ClaimMaker:
         for k in rng.choice(len(names), len(names), replace=False, p=chances):
             other = EDITS[names[int(k)]](said, p.text, rng)
             if other is not None and other != said:
-                return Claim(p.window(i, rng), other, CONTRADICTED, names[int(k)])
+                return Claim(self.window(p, i, rng), other, CONTRADICTED, names[int(k)])
         return None
 
     def fused(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
         p, made = self._fused(p, rng)
-        return None if made is None else Claim(p.around(made[1], rng), made[0], SUPPORTED, "fused")
+        return None if made is None else Claim(self.around(p, made[1], rng), made[0], SUPPORTED, "fused")
 
     def fused_and_edited(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
         p, made = self._fused(p, rng)
@@ -180,7 +205,7 @@ class ClaimMaker:
         other = EDITS[name](made[0], p.text, rng) if made else None
         if made is None or other is None or other == made[0]:
             return None
-        return Claim(p.around(made[1], rng), other, CONTRADICTED, "fused and edited")
+        return Claim(self.around(p, made[1], rng), other, CONTRADICTED, "fused and edited")
 
     def _fused(self, p: Paragraph, rng: np.random.Generator) -> tuple[Paragraph, Fused | None]:
         """A fused claim of this paragraph or, as few lend themselves to it, of one of some others."""
@@ -194,7 +219,7 @@ class ClaimMaker:
     def with_detail(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
         i, other = int(rng.integers(len(p.spans))), self.known[int(rng.integers(len(self.known)))]
         made = with_detail(p.sentence(i), [other.sentence(k) for k in range(len(other.spans))], rng)
-        return None if made is None else Claim(p.window(i, rng), made, NOT_FOUND, "added detail")
+        return None if made is None else Claim(self.window(p, i, rng), made, NOT_FOUND, "added detail")
 
     def other_ending(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
         i = int(rng.integers(len(p.spans)))
@@ -205,12 +230,12 @@ class ClaimMaker:
             return None
         ending = theirs[int(rng.integers(len(theirs)))].group()
         claim = p.sentence(i)[: mine[int(rng.integers(len(mine)))].start()].rstrip(" ,") + ending
-        return Claim(p.window(i, rng), claim, NOT_FOUND, "other ending")
+        return Claim(self.window(p, i, rng), claim, NOT_FOUND, "other ending")
 
     def elsewhere(self, p: Paragraph, rng: np.random.Generator) -> Claim | None:
         i = int(rng.integers(len(p.spans)))
         other, k = self._near(p, p.sentence(i), rng)
-        premise = other.window(k, rng)
+        premise = self.window(other, k, rng)
         return None if p.sentence(i) in premise else Claim(premise, p.sentence(i), NOT_FOUND, "elsewhere")
 
     def _near(self, p: Paragraph, said: str, rng: np.random.Generator) -> tuple[Paragraph, int]:

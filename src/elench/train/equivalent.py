@@ -8,7 +8,6 @@ reference" is the text, "question answer" the claim. KPQA's MS-MARCO and SemEval
 from __future__ import annotations
 
 import json
-import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, TypedDict
 import click
 import numpy as np
 
+from elench.evaluate.kept_back import is_kept_back
 from elench.stats.roc import auc
 from elench.text.answers import f1
 from elench.train.changes import EDITS
@@ -64,7 +64,7 @@ def judged(folder: Path) -> tuple[list[JudgedAnswer], list[JudgedAnswer]]:
             if not row.get("references") or not row.get("question") or not str(row.get("answer", "")).strip():
                 continue
             rating = row["human"][dimension] / HIGHEST.get(name, 1.0)
-            kept = zlib.crc32(f"{name}{row['question'].lower()}".encode()) % 5 == 0
+            kept = is_kept_back(name.removesuffix(".jsonl"), row["question"], "")
             answer = JudgedAnswer(
                 question=row["question"], answer=row["answer"], references=row["references"], file=name, rating=rating
             )

@@ -108,7 +108,10 @@ def logits(model: Module, batch: Sequence[Encoded]) -> torch.Tensor:
 
 
 def pair_loss(model: Module, batch: Sequence[Encoded]) -> torch.Tensor:
-    """Cross entropy of the class, or of the number where the classifier has one output."""
+    """Cross entropy of the class, or of the number where the classifier has one output.
+
+    A target beyond the last class means: any but the first.
+    """
     import torch
 
     said = logits(model, batch)
@@ -116,7 +119,10 @@ def pair_loss(model: Module, batch: Sequence[Encoded]) -> torch.Tensor:
         wanted = torch.tensor([e.target for e in batch])
         loss: torch.Tensor = torch.nn.functional.binary_cross_entropy_with_logits(said[:, 0], wanted)
         return loss
-    return torch.nn.functional.cross_entropy(said, torch.tensor([int(e.target) for e in batch]))
+    wanted = torch.tensor([int(e.target) for e in batch])
+    logs = said.log_softmax(1)
+    exact = logs.gather(1, wanted.clamp(max=said.shape[1] - 1)[:, None])[:, 0]
+    return -torch.where(wanted < said.shape[1], exact, logs[:, 1:].logsumexp(1)).mean()
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,20 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from elench.train.claims import CONTRADICTED, LABELS, NOT_FOUND, SUPPORTED, ClaimMaker, Paragraph, paragraphs
+from elench.metrics.grounding import PASSAGE
+from elench.stats.roc import auc
+from elench.train.claims import (
+    CONTRADICTED,
+    LABELS,
+    NOT_FOUND,
+    SUPPORTED,
+    UNSUPPORTED,
+    ClaimMaker,
+    Paragraph,
+    paragraphs,
+)
 from elench.train.examples import read_paragraphs
+from elench.train.judged_summaries import FILES, draw, judged_claims
 from elench.train.loop import schedule_of, started_from
 from elench.train.options import destination, family_option, start_option
 from elench.train.pairs import (
@@ -36,7 +48,7 @@ from elench.train.paraphrases import FILE as PARAPHRASES
 if TYPE_CHECKING:
     from torch.nn import Module
 
-LIMITS = (176, 80)
+LIMITS = (320, 80)
 """Most tokens of the text and of the claim."""
 NLI = {"entailment": SUPPORTED, "contradiction": CONTRADICTED, "neutral": NOT_FOUND}
 FACTS = {"supported": SUPPORTED, "refuted": CONTRADICTED, "not_enough": NOT_FOUND}
@@ -44,7 +56,7 @@ TEST = ("snli-dev", "mnli-dev")
 """Sources of the entailment file that are only tested on."""
 LEFT_OUT = ("help-negation", "rte")
 """Unreliable, or without the difference between contradicted and not found."""
-SHARES = {"nli": 0.46, "facts": 0.10, "made": 0.44}
+SHARES = {"nli": 0.40, "facts": 0.10, "made": 0.36, "judged": 0.14}
 NLI_SHARES = {"snli": 0.38, "mnli": 0.42}
 """Of the entailment pairs; the small sources share the rest by their size."""
 ROUND = 30000
@@ -91,8 +103,9 @@ def chances(kinds: Sequence[str], shares: Mapping[str, float]) -> npt.NDArray[np
 class PairMixture:
     """A round's pairs: entailment, checked claims and freshly made claims in fixed shares."""
 
-    def __init__(self, data: Path, paraphrases: Path | None) -> None:
+    def __init__(self, data: Path, paraphrases: Path | None, judgements: Path | None) -> None:
         self.paraphrases = paraphrases
+        self.judged, self.judged_test = judged_claims(judgements) if judgements else ([], [])
         self.nli, nli_test = entailment(data)
         self.nli_chances = chances([pair.kind for pair in self.nli], NLI_SHARES)
         self.facts, facts_test = checked_claims(data)
@@ -116,7 +129,8 @@ class PairMixture:
         sizes = {kind: round(share * ROUND) for kind, share in SHARES.items()}
         nli = [self.nli[int(i)] for i in rng.choice(len(self.nli), sizes["nli"], replace=False, p=self.nli_chances)]
         facts = [self.facts[int(i)] for i in rng.choice(len(self.facts), sizes["facts"], replace=False)]
-        return nli + facts + self.made(self.maker(self.known), sizes["made"], rng)
+        judged = draw(self.judged, sizes["judged"], rng) if self.judged else []
+        return nli + facts + self.made(self.maker(self.known), sizes["made"], rng) + judged
 
     @staticmethod
     def made(maker: ClaimMaker, n: int, rng: np.random.Generator) -> list[TextPair]:
@@ -125,20 +139,26 @@ class PairMixture:
     def tests(self, most: int, seed: int = 1) -> list[TextPair]:
         """What the figures are computed on: at most this many pairs of each source, and made claims."""
         rng, groups = np.random.default_rng(seed), defaultdict(list)
-        for pair in [*self.test, *self.made(self.maker(self.kept), 4 * most, rng)]:
+        judged = [claim.pair(PASSAGE) for claim in self.judged_test]
+        for pair in [*self.test, *judged, *self.made(self.maker(self.kept), 4 * most, rng)]:
             groups[pair.kind].append(pair)
         return [g[int(i)] for g in groups.values() for i in rng.permutation(len(g))[:most]]
 
 
 def figures(model: Module, encoder: PairEncoder, pairs: Sequence[TextPair]) -> dict[str, dict[str, Any]]:
     """Accuracy by source, and the confusion table (rows: truth) of the two entailment sources."""
-    said = predict(model, encoder(pairs)).argmax(1)
+    chances = predict(model, encoder(pairs))
     by_kind: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for pair, guess in zip(pairs, said, strict=True):
-        by_kind[pair.kind].append((int(pair.target), int(guess)))
+    supported: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+    for pair, row in zip(pairs, chances, strict=True):
+        guess = int(row.argmax())
+        by_kind[pair.kind].append((int(pair.target), min(guess, 1) * UNSUPPORTED if pair.kind in FILES else guess))
+        supported[pair.kind][pair.target != SUPPORTED].append(float(row[SUPPORTED]))
     found: dict[str, dict[str, Any]] = {}
     for kind, rows in sorted(by_kind.items()):
         found[kind] = {"n": len(rows), "accuracy": round(sum(a == b for a, b in rows) / len(rows), 3)}
+        if kind in FILES:
+            found[kind]["auc"] = round(auc(*supported[kind]), 3)
         if kind in TEST:
             found[kind]["confusion"] = [[rows.count((a, b)) for b in range(3)] for a in range(3)]
     return found
@@ -149,17 +169,22 @@ def figures(model: Module, encoder: PairEncoder, pairs: Sequence[TextPair]) -> d
 @click.option(
     "--paraphrases", type=click.Path(file_okay=False, path_type=Path), help="Folder of `elench train paraphrases`."
 )
+@click.option(
+    "--judgements", type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of judged summaries, to train on the sentences of three in four sources.",
+)  # fmt: skip
 @family_option
 @start_option
 @click.option("--most", type=click.IntRange(1), default=2000, show_default=True, help="Test pairs of each source.")
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, lr: float,
-    batch: int, paraphrases: Path | None, family: str, start: Path | None, most: int, pack_only: bool,
+    batch: int, paraphrases: Path | None, judgements: Path | None, family: str, start: Path | None,
+    most: int, pack_only: bool,
 ) -> None:  # fmt: skip
     """Train the support model and print its accuracy on what was kept back, with a confusion table."""
     out = destination(out)
     schedule = schedule_of(minutes, steps, lr, batch, seed, threads, pack_only)
-    mixture = PairMixture(data, paraphrases)
+    mixture = PairMixture(data, paraphrases, judgements)
     task = ClassifierTask(len(LABELS), LIMITS, mixture, start, whole=True, family=family)
     model, encoder, run, base = train_classifier(task, schedule, out, seed=seed, resume=resume)
     shown = figures(model, encoder, mixture.tests(most))
@@ -179,6 +204,7 @@ def command(
     kind = "fp16" if family == "embedded" else "int8"
     ship(model, base, out, run, schedule, {"labels": list(LABELS), "limits": list(LIMITS)}, facts, kind, family)
     for kind, row in shown.items():
-        click.echo(f"{kind:20s} n {row['n']:5d}  accuracy {row['accuracy']:.3f}")
+        area = f"  AUC of supported {row['auc']:.3f}" if "auc" in row else ""
+        click.echo(f"{kind:20s} n {row['n']:5d}  accuracy {row['accuracy']:.3f}{area}")
         for truth, line in zip(LABELS, row.get("confusion", []), strict=False):
             click.echo(f"    {truth:14s} " + "  ".join(f"{name} {n}" for name, n in zip(LABELS, line, strict=True)))
