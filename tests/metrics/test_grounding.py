@@ -86,23 +86,27 @@ def test_an_answer_is_judged_with_its_question(models: ModelSet) -> None:
     assert score(record, "support", models) == pytest.approx(0.9)
 
 
-def test_a_stronger_contradiction_overrules_support() -> None:
+def test_the_probabilities_of_the_passages_are_averaged_and_the_surest_is_shown() -> None:
     said = [
         {"supported": 0.6, "contradicted": 0.1, "not found": 0.3},
         {"supported": 0.1, "contradicted": 0.7, "not found": 0.2},
     ]
-    apart = [("a",), ("b",)]
-    assert (join("c", apart, said).passage, join("c", apart, said).verdict) == ("b", "contradicted")
-    assert join("c", [("a", "b"), ("b",)], said).passage == "a b"  # b alone lacks what a says
-    assert join("c", [("a",), ("a", "b")], said).passage == "a b"  # more was read than what supports
-    said[1] = {"supported": 0.1, "contradicted": 0.59, "not found": 0.31}
-    assert join("c", apart, said).passage == "a"
+    found = join("c", ["a", "a b"], said)
+    assert (found.verdict, found.passage) == ("contradicted", "a b")  # means .35, .4, .25
+    assert found.supported == pytest.approx(0.35) and found.contradicted == pytest.approx(0.4)
+    said[1] = {"supported": 0.2, "contradicted": 0.5, "not found": 0.3}
+    assert (join("c", ["a", "a b"], said).verdict, join("c", ["a", "a b"], said).passage) == ("supported", "a")
 
 
-def test_passages_are_the_nearest_its_neighbours_and_the_nearest_joined() -> None:
-    source = SourceText(("s0", "s1", "s2", "s3", "s4"), np.eye(5, dtype=np.float32))
-    claim = np.array([0.1, 0.0, 0.0, 0.9, 0.5], dtype=np.float32)
-    assert source.passages(claim) == [("s3",), ("s2", "s3", "s4"), ("s3", "s4"), ("s0", "s3", "s4")]
+def test_passages_are_the_three_and_the_eight_nearest_sentences_in_their_order() -> None:
+    source = SourceText(tuple(f"s{k}" for k in range(10)), np.eye(10, dtype=np.float32))
+    claim = np.array([0.1, 0.0, 0.0, 0.9, 0.5, 0.3, 0.2, 0.05, 0.04, 0.03], dtype=np.float32)
+    assert source.passages(claim) == ["s3 s4 s5", "s0 s3 s4 s5 s6 s7 s8 s9"]
+    short = SourceText(("s0", "s1"), np.eye(2, dtype=np.float32))
+    assert short.passages(claim[:2]) == ["s0 s1"]
+    long = SourceText(tuple(f"{k} " * 90 for k in range(4)), np.eye(4, dtype=np.float32))
+    (passage,) = long.passages(claim[:4])
+    assert passage.split() == ["0"] * 90 + ["3"] * 90  # a third would make it 270 words
 
 
 def test_context_precision_is_average_precision(models: ModelSet) -> None:

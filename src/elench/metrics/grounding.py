@@ -1,15 +1,14 @@
-"""Does a claim follow from a text? Picks the passages it may follow from and asks the support model about each.
+"""Does a claim follow from a text? Picks the sentences it may follow from and asks the support model.
 
-The sentences of the text nearest to the claim are chosen by the encoder. Judged are the nearest sentence alone, the
-two nearest with their neighbours, and the three nearest joined. The most supporting passage counts, unless another
-contradicts the claim more strongly than it supports it. A sentence that the supporting passage itself holds is no such
-other: alone it lacks what the sentence beside it says.
+The sentences of the text nearest to the claim are chosen by the encoder and joined in their order: the three nearest,
+and the eight nearest. The probabilities of the two passages are averaged: in the narrow one a changed detail shows, in
+the wide one a claim that draws on several places is found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,8 +22,10 @@ from elench.text.passages import sentences
 SUPPORTED, CONTRADICTED, NOT_FOUND = "supported", "contradicted", "not found"
 LONG = 40
 """Words of a passage's sentence, at most; longer ones are cut."""
-PASSAGE = 8
-"""Sentences of the source that a claim is shown with."""
+NEAREST = (3, 8)
+"""Sentences of the source in each passage that a claim is judged by."""
+WIDEST = 240
+"""Words of a passage, at most, if it has more than one sentence."""
 
 
 @dataclass(frozen=True)
@@ -60,19 +61,25 @@ class SourceText:
     sentences: tuple[str, ...]
     vectors: npt.NDArray[np.float32]
 
-    def nearest(self, claim: npt.NDArray[np.float32], most: int = 3) -> list[int]:
+    def nearest(self, claim: npt.NDArray[np.float32], most: int) -> list[int]:
         """The sentences nearest to a claim, nearest first."""
         order = np.argsort(-(self.vectors @ claim), kind="stable")
         return [int(i) for i in order[:most]]
 
-    def passages(self, claim: npt.NDArray[np.float32]) -> list[tuple[str, ...]]:
-        """The passages that a claim is judged by, as their sentences."""
-        if len(self.sentences) <= 2:
-            return [self.sentences]
-        near = self.nearest(claim)
-        groups = [[near[0]], *([i for i in range(k - 1, k + 2) if 0 <= i < len(self.sentences)] for k in near[:2])]
-        groups.append(sorted(near))
-        return list(dict.fromkeys(tuple(self.sentences[i] for i in group) for group in groups))
+    def passage(self, near: Sequence[int]) -> str:
+        """These sentences, nearest first, as a text in their order; the least near are left out if it gets too long."""
+        chosen, words = list(near[:1]), len(self.sentences[near[0]].split())
+        for i in near[1:]:
+            words += len(self.sentences[i].split())
+            if words > WIDEST:
+                break
+            chosen.append(i)
+        return " ".join(self.sentences[i] for i in sorted(chosen))
+
+    def passages(self, claim: npt.NDArray[np.float32]) -> list[str]:
+        """The passages that a claim is judged by."""
+        near = self.nearest(claim, max(NEAREST))
+        return list(dict.fromkeys(self.passage(near[:most]) for most in NEAREST))
 
 
 def cut_source(*texts: str) -> tuple[str, ...]:
@@ -99,18 +106,12 @@ def vector(text: TokenVectors) -> npt.NDArray[np.float32]:
 async def judge(claim: str, source: SourceText) -> ClaimVerdict:
     """Is the claim supported by the source, contradicted, or not found there?"""
     passages = source.passages(vector(await Embed(claim)))
-    said = await together(*[Classify("support", " ".join(passage), claim) for passage in passages])
-    return join(claim, passages, said)
+    return join(claim, passages, await together(*[Classify("support", passage, claim) for passage in passages]))
 
 
-def join(claim: str, passages: Sequence[tuple[str, ...]], said: Sequence[dict[str, float]]) -> ClaimVerdict:
-    """One verdict from several passages: the most supporting one, unless another contradicts more strongly."""
-    best = max(range(len(said)), key=lambda i: said[i][SUPPORTED])
-    held = set(passages[best])
-    others = [i for i in range(len(said)) if i == best or not set(passages[i]) <= held]
-    worst = max(others, key=lambda i: said[i][CONTRADICTED])
-    chosen = worst if said[worst][CONTRADICTED] > said[best][SUPPORTED] else best
-    chances = said[chosen]
-    return ClaimVerdict(
-        claim, " ".join(passages[chosen]), chances[SUPPORTED], chances[CONTRADICTED], chances[NOT_FOUND]
-    )
+def join(claim: str, passages: Sequence[str], said: Sequence[dict[str, float]]) -> ClaimVerdict:
+    """One verdict from several passages: the mean of their probabilities, shown with the passage surest of it."""
+    means = [sum(chances[label] for chances in said) / len(said) for label in (SUPPORTED, CONTRADICTED, NOT_FOUND)]
+    found = ClaimVerdict(claim, "", *means)
+    surest = max(range(len(said)), key=lambda i: said[i][found.verdict])
+    return replace(found, passage=passages[surest])

@@ -31,7 +31,7 @@ SHARES = {
     ("xsumfaith.jsonl", True): 0.08, ("xsumfaith.jsonl", False): 0.22,
 }  # fmt: skip
 """Of the claims drawn, by file and whether they are supported; only 57 of XSum's to train on are."""
-NEAREST = (4, 11)
+SHOWN = (4, 11)
 """How many of a source's sentences a claim is shown with: from this many to below that many."""
 
 
@@ -47,8 +47,12 @@ class JudgedClaim:
 
     def pair(self, most: int) -> TextPair:
         """As the model sees it: with this many of the nearest sentences, in their order."""
-        text = " ".join(self.source.sentences[i] for i in sorted(self.nearest[:most]))
-        return TextPair(text, self.claim, SUPPORTED if self.supported else UNSUPPORTED, self.file)
+        return TextPair(
+            self.source.passage(self.nearest[:most]),
+            self.claim,
+            SUPPORTED if self.supported else UNSUPPORTED,
+            self.file,
+        )
 
 
 def judged_claims(folder: Path) -> tuple[list[JudgedClaim], list[JudgedClaim]]:
@@ -92,7 +96,7 @@ class Nearest:
         return SourceText(found, self.vectors(found))
 
     def __call__(self, claim: str, source: SourceText) -> tuple[int, ...]:
-        return tuple(source.nearest(self.vectors([claim])[0], NEAREST[1]))
+        return tuple(source.nearest(self.vectors([claim])[0], SHOWN[1]))
 
 
 def draw(found: Sequence[JudgedClaim], n: int, rng: np.random.Generator) -> list[TextPair]:
@@ -101,5 +105,5 @@ def draw(found: Sequence[JudgedClaim], n: int, rng: np.random.Generator) -> list
     for (name, good), share in SHARES.items():
         group = [c for c in found if c.file == name and c.supported == good]
         picked = rng.integers(len(group), size=round(n * share))
-        made += [group[int(i)].pair(int(rng.integers(*NEAREST))) for i in picked]
+        made += [group[int(i)].pair(int(rng.integers(*SHOWN))) for i in picked]
     return made

@@ -18,7 +18,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from elench.metrics.grounding import PASSAGE
+from elench.metrics.grounding import NEAREST
 from elench.stats.roc import auc
 from elench.train.claims import (
     CONTRADICTED,
@@ -139,7 +139,7 @@ class PairMixture:
     def tests(self, most: int, seed: int = 1) -> list[TextPair]:
         """What the figures are computed on: at most this many pairs of each source, and made claims."""
         rng, groups = np.random.default_rng(seed), defaultdict(list)
-        judged = [claim.pair(PASSAGE) for claim in self.judged_test]
+        judged = [claim.pair(NEAREST[-1]) for claim in self.judged_test]
         for pair in [*self.test, *judged, *self.made(self.maker(self.kept), 4 * most, rng)]:
             groups[pair.kind].append(pair)
         return [g[int(i)] for g in groups.values() for i in rng.permutation(len(g))[:most]]
