@@ -45,14 +45,20 @@ class Answerable(Metric):
 @register
 @dataclass(frozen=True)
 class Wellformed(Metric):
-    """Well-formedness: the share of raters who would call this a well-formed question, judged by its words alone."""
+    """Well-formedness: is this a question as people write them, and does it make sense? Judged by its words alone."""
 
     name: ClassVar[str] = "wellformed"
     judges: ClassVar[tuple[str, ...]] = ("question",)
     reads: ClassVar[tuple[str, ...]] = ()
     roles: ClassVar[tuple[str, ...]] = ("wellformed",)
-    citation: ClassVar[str] = "Trained on the query well-formedness ratings of Faruqui and Das 2018."
-    limits: ClassVar[str] = "It knows form only: a well-formed question may make no sense, or have no answer."
+    citation: ClassVar[str] = (
+        "Trained on the query well-formedness ratings of Faruqui and Das 2018, on questions of SQuAD and on bad copies "
+        "of them."
+    )
+    limits: ClassVar[str] = (
+        "It misses much nonsense that looks like a question: a phrase of the same topic in the wrong place, or what only "
+        "knowledge of the world shows. A good question may have no answer."
+    )
     example: ClassVar[dict[str, Any]] = {"question": "Where does the Rhine rise?", "judge": "question"}
 
     async def score(self, record: Record) -> Score:
