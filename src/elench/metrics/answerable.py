@@ -56,8 +56,8 @@ class Wellformed(Metric):
         "of them."
     )
     limits: ClassVar[str] = (
-        "It misses much nonsense that looks like a question: a phrase of the same topic in the wrong place, or what only "
-        "knowledge of the world shows. A good question may have no answer."
+        "It misses much nonsense that looks like a question: a phrase of the same topic in the wrong place, or what "
+        "only knowledge of the world shows. A good question may have no answer."
     )
     example: ClassVar[dict[str, Any]] = {"question": "Where does the Rhine rise?", "judge": "question"}
 
