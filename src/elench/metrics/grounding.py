@@ -1,14 +1,14 @@
 """Does a claim follow from a text? Picks the sentences it may follow from and asks the support model.
 
-The sentences of the text nearest to the claim are chosen by the encoder and joined in their order: the three nearest,
-and the eight nearest. The probabilities of the two passages are averaged: in the narrow one a changed detail shows, in
-the wide one a claim that draws on several places is found.
+The sentences of the text nearest to the claim are chosen by the encoder: the nearest alone, the three nearest and the
+eight nearest, joined in their order. The passage that supports the claim most counts: a copied claim shows in the
+narrow ones, one that draws on several places in the wide one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from elench.text.passages import sentences
 SUPPORTED, CONTRADICTED, NOT_FOUND = "supported", "contradicted", "not found"
 LONG = 40
 """Words of a passage's sentence, at most; longer ones are cut."""
-NEAREST = (3, 8)
+NEAREST = (1, 3, 8)
 """Sentences of the source in each passage that a claim is judged by."""
 WIDEST = 240
 """Words of a passage, at most, if it has more than one sentence."""
@@ -110,8 +110,7 @@ async def judge(claim: str, source: SourceText) -> ClaimVerdict:
 
 
 def join(claim: str, passages: Sequence[str], said: Sequence[dict[str, float]]) -> ClaimVerdict:
-    """One verdict from several passages: the mean of their probabilities, shown with the passage surest of it."""
-    means = [sum(chances[label] for chances in said) / len(said) for label in (SUPPORTED, CONTRADICTED, NOT_FOUND)]
-    found = ClaimVerdict(claim, "", *means)
-    surest = max(range(len(said)), key=lambda i: said[i][found.verdict])
-    return replace(found, passage=passages[surest])
+    """One verdict from several passages: that of the most supporting one."""
+    best = max(range(len(said)), key=lambda i: said[i][SUPPORTED])
+    chances = said[best]
+    return ClaimVerdict(claim, passages[best], chances[SUPPORTED], chances[CONTRADICTED], chances[NOT_FOUND])

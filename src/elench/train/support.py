@@ -1,7 +1,7 @@
 """Train the support model (`elench train support`): is a claim supported, contradicted or not found in a text?
 
-Entailment pairs (SNLI, MNLI and others), checked claims (FEVER and others), and claims made from SQuAD's paragraphs,
-where a right claim and a wrong one differ by one name, number, negation or answer.
+Entailment pairs (SNLI, MNLI and others), checked claims (FEVER and others), claims made from SQuAD's paragraphs,
+where a right claim and a wrong one differ by one name, number, negation or answer, and sentences of judged summaries.
 """
 
 from __future__ import annotations
@@ -59,6 +59,10 @@ LEFT_OUT = ("help-negation", "rte")
 SHARES = {"nli": 0.40, "facts": 0.10, "made": 0.36, "judged": 0.14}
 NLI_SHARES = {"snli": 0.38, "mnli": 0.42}
 """Of the entailment pairs; the small sources share the rest by their size."""
+JUDGED = (
+    "; sentences of judged summaries, three sources in four: SummEdits (Apache-2.0), XSum's (CC BY 4.0), without "
+    "sources of AggreFact, QAGS, SummEval or PolyTope"
+)
 ROUND = 30000
 HELD_OUT = 6
 
@@ -193,7 +197,7 @@ def command(
         "task": "is a claim supported, contradicted or not found in a text? English",
         "data": "SNLI (CC BY-SA 4.0), MNLI (OANC), SciTail (Apache-2.0), ConjNLI, counterfactual NLI (MIT), HELP; "
         "FEVER, Fool-me-twice, Climate-FEVER (CC BY-SA 3.0, Apache-2.0); claims made from SQuAD v1.1 train "
-        "(CC BY-SA 4.0) with right and wrong answers and changed sentences",
+        "(CC BY-SA 4.0) with right and wrong answers and changed sentences" + (JUDGED if judgements else ""),
         "shares": SHARES,
         **started_from(start),
         "licence": "CC BY-SA 4.0 (from the training data)",
