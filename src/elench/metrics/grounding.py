@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from elench.metrics.evidence import with_kinds
 from elench.metrics.formulas import unit
-from elench.requests import Classify, Embed, TokenVectors, together
+from elench.requests import LAST, Classify, Embed, TokenVectors, together
 from elench.text.passages import sentences
 
 SUPPORTED, CONTRADICTED, NOT_FOUND = "supported", "contradicted", "not found"
@@ -92,7 +92,7 @@ async def read_source(*texts: str) -> SourceText:
     found = cut_source(*texts)
     if not found:
         return SourceText((), np.zeros((0, 1), dtype=np.float32))
-    known = await together(*[Embed(s) for s in dict.fromkeys(found)])
+    known = await together(*[Embed(s, LAST) for s in dict.fromkeys(found)])
     vectors = dict(zip(dict.fromkeys(found), map(vector, known), strict=True))
     return SourceText(found, np.stack([vectors[s] for s in found]))
 
@@ -105,7 +105,7 @@ def vector(text: TokenVectors) -> npt.NDArray[np.float32]:
 
 async def judge(claim: str, source: SourceText) -> ClaimVerdict:
     """Is the claim supported by the source, contradicted, or not found there?"""
-    passages = source.passages(vector(await Embed(claim)))
+    passages = source.passages(vector(await Embed(claim, LAST)))
     return join(claim, passages, await together(*[Classify("support", passage, claim) for passage in passages]))
 
 

@@ -15,7 +15,7 @@ from elench.models.packing import pack
 from elench.models.relating import reduce
 from elench.models.tokens import Ints, Tokens, padded
 from elench.models.transformer import even_parts, load_transformer, token_budget
-from elench.requests import Embed, Floats, Relate, Relevance, Request, Span, TokenVectors
+from elench.requests import LAST, Embed, Floats, Relate, Relevance, Request, Span, TokenVectors
 
 CODE_WINDOW = 512
 """Pieces that QRelScore's published program reads, whatever the model."""
@@ -77,7 +77,7 @@ class Encoder(Model[Embed | Relate, TokenVectors | Relevance]):
     # --- vectors ----------------------------------------------------------------------------------------------------
 
     def _embed(self, texts: list[str], layer: int | None) -> list[TokenVectors]:
-        wanted = bertscore_layer(self.name, self.depth) if layer is None else layer
+        wanted = bertscore_layer(self.name, self.depth) if layer is None else self.depth if layer == LAST else layer
         if not 0 <= wanted <= self.depth:
             raise UsageError(f"encoder {self.name} has layers 0 to {self.depth}, not {wanted}")
         coded = self.tokens.pieces(texts)

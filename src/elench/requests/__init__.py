@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from elench.requests.asking import Failure, Request, attempt, result_of, together, whichever
 from elench.requests.questions import (
+    LAST,
     Ask,
     BackTranslate,
     Baseline,
@@ -41,6 +42,7 @@ from elench.requests.questions import (
 from elench.text.words import Span
 
 __all__ = [
+    "LAST",
     "Ask",
     "BackTranslate",
     "Baseline",

@@ -29,9 +29,13 @@ class TokenVectors:
     """pieces × width, of the layer asked for."""
 
 
+LAST = -1
+"""In the place of a layer's number: the last layer, whose mean is a sentence encoder's vector of the text."""
+
+
 @dataclass(frozen=True)
 class Embed(Request[TokenVectors]):
-    """The encoder's vectors of a text at one layer (None: the layer the catalog names for BERTScore)."""
+    """The encoder's vectors of a text at one layer (None: the one the catalog names for BERTScore; LAST: the last)."""
 
     text: str
     layer: int | None = None

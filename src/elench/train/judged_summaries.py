@@ -19,7 +19,7 @@ from elench.evaluate.kept_back import is_kept_back
 from elench.metrics.grounding import SourceText, cut_source, vector
 from elench.metrics.support import claims
 from elench.models.base import ModelChoice, load_model
-from elench.requests import Embed
+from elench.requests import LAST, Embed
 from elench.train.claims import SUPPORTED, UNSUPPORTED
 from elench.train.pairs import TextPair
 
@@ -89,7 +89,7 @@ class Nearest:
         self.encoder = load_model(ModelChoice("encoder"))
 
     def vectors(self, texts: Sequence[str]) -> np.ndarray:
-        return np.stack([vector(found) for found in self.encoder.answer([Embed(text) for text in texts])])
+        return np.stack([vector(found) for found in self.encoder.answer([Embed(text, LAST) for text in texts])])
 
     def source(self, context: str) -> SourceText:
         found = cut_source(context)
