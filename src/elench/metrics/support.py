@@ -41,9 +41,10 @@ def claims(text: str) -> list[str]:
 class Support(Metric):
     """Support: the mean probability that a sentence of the summary or answer follows from the context.
 
-    Each sentence (long ones split at clauses) is compared with the passages of the context nearest to it by a model
-    that tells supported, contradicted and not found apart. An answer is judged together with its question: "Who built
-    it? Gustave Eiffel". What others call faithfulness or groundedness.
+    Each sentence (long ones split at clauses) is compared with the sentence of the context nearest to it, the three and
+    the eight nearest, by a model that tells supported, contradicted and not found apart; the passage that supports it
+    most counts. An answer is judged together with its question: "Who built it? Gustave Eiffel". What others call
+    faithfulness or groundedness.
 
     The small model overlooks names, numbers and words that the context does not have at all. So the odds of a sentence
     are divided by e for each name or number that neither the context nor the question has, and by e² where none of its
@@ -56,11 +57,11 @@ class Support(Metric):
     roles: ClassVar[tuple[str, ...]] = ("encoder", "support")
     citation: ClassVar[str] = (
         "Entailment over passages after SummaC (Laban et al. 2022) and AlignScore (Zha et al. 2023), with elench's own "
-        "small model."
+        "small model, which also learned from judged summaries of SummEdits and XSum."
     )
     limits: ClassVar[str] = (
-        "A small model: it misses facts that need reasoning over several distant sentences, and can call a free "
-        "paraphrase not found. It says nothing about what the summary leaves out."
+        "A small model: it misses wrong names and swapped roles, facts that need reasoning over several distant "
+        "sentences, and can call a free paraphrase not found. It says nothing about what the summary leaves out."
     )
     example: ClassVar[dict[str, Any]] = {
         "context": "The Rhine rises in the Swiss Alps and flows into the North Sea.",
