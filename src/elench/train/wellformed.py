@@ -14,10 +14,11 @@ from pathlib import Path
 
 import click
 import numpy as np
-from scipy.stats import rankdata, spearmanr
+from scipy.stats import spearmanr
 
 from elench.models.base import ModelSet
-from elench.requests import Floats, Parse
+from elench.requests import Parse
+from elench.stats.roc import auc
 from elench.train.bad_questions import KINDS, Asked, BadQuestions
 from elench.train.examples import Example, read_paragraphs
 from elench.train.loop import schedule_of, started_from
@@ -84,12 +85,6 @@ class QuestionMixture:
         return [TextPair(e.question, "", 1.0) for e in self.kept], [TextPair(b.text, "", 0.0, b.kind) for b in made]
 
 
-def ranked_above(better: Floats, worse: Floats) -> float:
-    """Probability that one of the better ones scores above one of the worse ones (area under the ROC curve)."""
-    ranks = rankdata(np.concatenate([better, worse]))[: len(better)]
-    return float((ranks.sum() - len(better) * (len(better) + 1) / 2) / (len(better) * len(worse)))
-
-
 @click.command()
 @classifier_options(lr=2e-4, batch=32)
 @start_option
@@ -113,10 +108,13 @@ def command(
         click.echo(f"{name}: n {len(pairs)}, Spearman {rho:.3f}")
     real, bad = mixture.tests()
     high, low = (predict(model, encoder(pairs))[:, 0] for pairs in (real, bad))
-    shown["articles kept back, real above bad"] = {"n": len(real) + len(bad), "auc": round(ranked_above(high, low), 3)}
+    shown["articles kept back, real above bad"] = {
+        "n": len(real) + len(bad),
+        "auc": round(auc(high.tolist(), low.tolist()), 3),
+    }
     for kind in KINDS:
         of_kind = low[[p.kind == kind for p in bad]]
-        click.echo(f"{kind}: n {len(of_kind)}, AUC {ranked_above(high, of_kind):.3f}")
+        click.echo(f"{kind}: n {len(of_kind)}, AUC {auc(high, of_kind):.3f}")
     facts = {
         "name": "elench wellformed",
         "task": "is a question well formed, and does it make sense? 0 to 1, English",
