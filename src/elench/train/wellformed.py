@@ -107,13 +107,10 @@ def command(
         shown[name] = {"n": len(pairs), "spearman": round(float(rho), 3)}
         click.echo(f"{name}: n {len(pairs)}, Spearman {rho:.3f}")
     real, bad = mixture.tests()
-    high, low = (predict(model, encoder(pairs))[:, 0] for pairs in (real, bad))
-    shown["articles kept back, real above bad"] = {
-        "n": len(real) + len(bad),
-        "auc": round(auc(high.tolist(), low.tolist()), 3),
-    }
+    high, low = (predict(model, encoder(pairs))[:, 0].tolist() for pairs in (real, bad))
+    shown["articles kept back, real above bad"] = {"n": len(real) + len(bad), "auc": round(auc(high, low), 3)}
     for kind in KINDS:
-        of_kind = low[[p.kind == kind for p in bad]]
+        of_kind = [value for value, pair in zip(low, bad, strict=True) if pair.kind == kind]
         click.echo(f"{kind}: n {len(of_kind)}, AUC {auc(high, of_kind):.3f}")
     facts = {
         "name": "elench wellformed",
