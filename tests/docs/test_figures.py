@@ -29,10 +29,10 @@ def test_readme_and_pages_are_those_that_the_command_writes(tmp_path):
 
 def test_every_agreement_figure_of_the_table_is_marked():
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
-    rows = [line for line in lines if line.startswith("| `") and "| r = " in line and "questeval" not in line]
-    assert len(rows) == 3
+    rows = [line for line in lines if line.startswith("| `") and "| r = " in line]
+    assert len(rows) == 5
     for row in rows:
-        assert not re.search(r"(?<!-->)\.\d{3}", row), "a figure typed by hand"
+        assert not re.search(r"(?<!-->)(?<!the paper )\.\d{3}", row), "a figure typed by hand"
 
 
 def test_the_weakest_predicted_rating_is_the_profiles_own():
