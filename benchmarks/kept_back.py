@@ -1,8 +1,8 @@
 """Write the records of a judged file that elench's own models did not learn from, to measure them on.
 
-    python benchmarks/kept_back.py DATA/judgements/summedits.jsonl KEPT.jsonl
-    elench score KEPT.jsonl -m "support,support[reduce=min]" -o OUT.jsonl        # with --models large, too
-    elench auc KEPT.jsonl --scores OUT.jsonl --human consistent
+python benchmarks/kept_back.py DATA/judgements/summedits.jsonl KEPT.jsonl
+elench score KEPT.jsonl -m "support,support[reduce=min]" -o OUT.jsonl        # with --models large, too
+elench auc KEPT.jsonl --scores OUT.jsonl --human consistent
 """
 
 from __future__ import annotations
