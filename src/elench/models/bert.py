@@ -51,7 +51,7 @@ def _plain(name: str) -> str:
     """A tensor's name without the prefix of the network it was trained in."""
     for theirs, plain in RENAMED.items():
         name = name.replace(theirs, plain)
-    if name.startswith(("bert.", "mpnet.")):
+    if name.startswith(("bert.", "mpnet.", "deberta.")):
         return name.partition(".")[2]
     inner = name.removeprefix("encoder.")
     return inner if inner != name and inner.startswith(("encoder.", "embeddings.", "pooler.")) else name
@@ -202,5 +202,5 @@ def linear(x: Array, weights: Mapping[str, Array], name: str) -> Floats:
 
 
 def bert(identity: Identity) -> Bert:
-    """The network of an identity's model."""
+    """The network of a model on MiniLM or MPNet."""
     return Bert(weights_of(identity), identity.dtype)

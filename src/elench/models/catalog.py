@@ -38,7 +38,7 @@ class Entry:
     archive: str = ""
     """The joined file is a zip, and this the folder in it; empty: it is the model's only file."""
     convert: str = ""
-    """gguf: quantised weights, written out once as safetensors when pulled."""
+    """gguf or onnx: quantised weights, written out once as safetensors when pulled."""
     bytes: int = 0
     files: Mapping[str, str] = field(default_factory=dict, hash=False)
     """sha256 of each file; empty for hub models, whose hashes are written down at the first pull."""

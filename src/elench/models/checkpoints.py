@@ -30,6 +30,11 @@ FAMILIES = {
         "model_type": "mpnet", "num_hidden_layers": 12, "hidden_size": 768, "num_attention_heads": 12,
         "intermediate_size": 3072, "vocab_size": 30527, "hidden_act": "gelu", "relative_attention_num_buckets": 32,
     },
+    "deberta": {
+        "model_type": "deberta-v2", "num_hidden_layers": 12, "hidden_size": 384, "num_attention_heads": 6,
+        "intermediate_size": 1536, "vocab_size": 128100, "hidden_act": "gelu", "position_buckets": 256,
+        "share_att_key": True, "pos_att_type": ["p2c", "c2p"],
+    },
     "smollm": {
         "model_type": "llama", "num_hidden_layers": 30, "hidden_size": 576, "num_attention_heads": 9,
         "num_key_value_heads": 3, "intermediate_size": 1536, "vocab_size": 49152, "hidden_act": "silu",

@@ -120,10 +120,10 @@ def load(identity: Identity) -> Model[Classify, dict[str, float]]:
         window = sum(limits) + 3 if limits else int(settings.get("window", WINDOW))
         more = settings["labels"], float(settings.get("temperature", 1.0)), window
         if identity.runtime == "onnx":
-            from elench.models.bert import bert
+            from elench.models.deberta import network
 
             assert identity.base
-            found = Classifier(bert(identity).logits, Tokens.from_folder(identity.base), *more)
+            found = Classifier(network(identity).logits, Tokens.from_folder(identity.base), *more)
         else:
             from elench.models.torch_networks import Network, build_classifier
 

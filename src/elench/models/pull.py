@@ -155,10 +155,11 @@ def _check(folder: Path, known: Entry | None) -> None:
 
 def _convert(folder: Path, known: Entry) -> None:
     from elench.models.dequantise import dequantise
+    from elench.models.onnx_weights import write_out
 
-    (source,) = known.files
-    dequantise(folder / source, folder)
-    (folder / source).unlink()
+    (source,) = (folder / file for file in known.files if file.endswith(f".{known.convert}"))
+    {"gguf": dequantise, "onnx": write_out}[known.convert](source, folder)
+    source.unlink()
 
 
 @contextmanager

@@ -196,10 +196,10 @@ def _belief(identity: Identity) -> Belief:
 
 def load(identity: Identity) -> Model[Read, Reading]:
     if identity.runtime == "onnx":
-        from elench.models.bert import bert
+        from elench.models.deberta import network
 
         assert identity.base
-        return SpanReader(bert(identity), Tokens.from_folder(identity.base), belief=_belief(identity))
+        return SpanReader(network(identity), Tokens.from_folder(identity.base), belief=_belief(identity))
     if identity.kind == "text":
         from elench.models.text_reader import TextReader
 

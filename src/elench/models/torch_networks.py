@@ -242,19 +242,21 @@ def quiet() -> None:
 
 def build_reader(base: Path, settings: Mapping[str, Any]) -> Module:
     """The untrained span model on a base encoder."""
+    import torch
     from transformers import AutoModelForQuestionAnswering
 
     quiet()
-    return AutoModelForQuestionAnswering.from_pretrained(base, use_safetensors=True)
+    return AutoModelForQuestionAnswering.from_pretrained(base, use_safetensors=True, dtype=torch.float32)
 
 
 def build_classifier(base: Path, settings: Mapping[str, Any]) -> Module:
     """The untrained classifier on a base encoder, for `settings["labels"]`."""
+    import torch
     from transformers import AutoModelForSequenceClassification
 
     quiet()
-    labels = len(settings["labels"])
-    return AutoModelForSequenceClassification.from_pretrained(base, num_labels=labels, use_safetensors=True)
+    labels, kind = len(settings["labels"]), AutoModelForSequenceClassification
+    return kind.from_pretrained(base, num_labels=labels, use_safetensors=True, dtype=torch.float32)
 
 
 def build_masked(base: Path, settings: Mapping[str, Any]) -> Module:

@@ -3,9 +3,9 @@
     elench train graphs            # into packages/elench-models/elench_models/graphs
 
 A graph is a few dozen kB; its initialisers are declared with shape and type and no data. The same command writes the
-same bytes. Two kinds: BERT-like encoders (MiniLM, MPNet) and Llama-like language models (SmolLM2). Encoders and the
-writer exist in float32 and in int8, where the matrix products multiply 8-bit integers: weights have one scale per
-column, inputs one per row, so that no answer depends on what else is in its batch.
+same bytes. Three kinds: BERT-like encoders (MiniLM, MPNet), DeBERTa, and Llama-like language models (SmolLM2).
+Encoders and the writer exist in float32 and in int8, where the matrix products multiply 8-bit integers: weights have
+one scale per column, inputs one per row, so that no answer depends on what else is in its batch.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from elench.train.bert_graphs import MPNET, BertShape, bert, masked_head
+from elench.train.deberta_graphs import DebertaShape, deberta
 from elench.train.llama_graphs import LlamaShape, llama, llama_head, llama_writer
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def graphs() -> dict[str, ModelProto]:
     made: dict[str, ModelProto] = {}
     for int8 in (False, True):
         end = "-int8" if int8 else ""
+        made[f"deberta{end}"] = deberta(DebertaShape(), int8)
         for name, shape in (("minilm", BertShape()), ("mpnet", MPNET)):
             made |= {f"{name}-{n}{end}": bert(replace(shape, layers=n), int8) for n in range(1, shape.layers + 1)}
             made[f"{name}-relate{end}"] = bert(shape, int8, relate=True)

@@ -7,7 +7,6 @@ batch into a loss. The loop does the rest, and leaves `checkpoint.safetensors` a
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -17,7 +16,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 
 from elench.errors import UsageError
+from elench.models.catalog import entry
+from elench.models.packing import pack
 from elench.models.shipped import WEIGHTS, grow
+from elench.train.relative_attention import quicken
 
 if TYPE_CHECKING:
     import torch
@@ -39,6 +41,8 @@ class Schedule:
     lr: float = 1e-4
     batch: int = 16
     """Examples per step."""
+    at_once: int = 4096
+    """Tokens of a step that go through the model at once, so that long texts do not need more memory than there is."""
     warmup: float = 0.06
     """Part of the run during which the learning rate rises."""
     decay: float = 0.01
@@ -143,9 +147,11 @@ def fit(
             break
         for group in optimizer.param_groups:
             group["lr"] = schedule.lr * max(slope(progress, schedule.warmup), 1e-3)
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=schedule.bf16):
-            loss = trainer.loss(model, items)
-        loss.backward()
+        for part in pack([trainer.length(item) for item in items], schedule.at_once):
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=schedule.bf16):
+                loss = trainer.loss(model, [items[i] for i in part]) * (len(part) / len(items))
+            loss.backward()
+            stretch += float(loss.detach())
         torch.nn.utils.clip_grad_norm_(list(named.values()), schedule.clip)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -153,7 +159,6 @@ def fit(
         decay = min(schedule.average, run.step / (run.step + 10))  # the first steps are soon forgotten
         for name, mean in averages.items():
             mean.lerp_(named[name].detach(), 1 - decay)
-        stretch += float(loss.detach())
         if run.step % schedule.log_steps == 0:
             mean = stretch / (run.step - logged)
             run.losses.append(round(mean, 4))
@@ -280,30 +285,21 @@ def freeze(model: Module, *endings: str) -> None:
 
 
 FROZEN = ("word_embeddings.weight", "position_embeddings.weight")
-"""The encoder's lookup tables: half its size, left alone in all trainings."""
-BASES = {"embedded": "all-minilm-l6-v2", "large": "all-mpnet-base-v2"}
+"""The encoder's lookup tables: half its size or more, left alone in all trainings."""
+BASES = {"embedded": "all-minilm-l6-v2", "large": "deberta-v3-xsmall"}
 """The encoder that a family's models are trained on."""
-UPPER = 5
-"""Layers of the large encoder that are trained: what is stored of a model stays below 40 MB."""
-LAYER = re.compile(r"\bencoder\.layer\.(\d+)\.")
 
 
-def freeze_base(model: Module, family: str) -> None:
-    """Keep what a family leaves alone: lookup tables; of the large encoder all but its upper layers."""
+def prepare(model: Module) -> None:
+    """Keep the encoder's lookup tables as they are, and use the quicker attention where there is one."""
     freeze(model, *FROZEN)
-    if family == "large":
-        numbers = {name: int(found.group(1)) for name, _ in model.named_parameters() if (found := LAYER.search(name))}
-        first = max(numbers.values()) + 1 - UPPER
-        below = (name for name, number in numbers.items() if number < first)
-        freeze(
-            model, *below, "embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias", "relative_attention_bias.weight"
-        )
+    quicken(model)
 
 
 def about_base(family: str) -> str:
     """For a card: the base encoder, and what of it training left alone."""
-    kept = "its word and position embeddings" if family == "embedded" else f"all but its upper {UPPER} layers"
-    return f"{BASES[family]} (Apache-2.0), {kept} unchanged"
+    known = entry(BASES[family])
+    return f"{BASES[family]} ({known.licence if known else 'unknown'}), its lookup tables unchanged"
 
 
 def write_card(folder: Path, facts: dict[str, object]) -> None:

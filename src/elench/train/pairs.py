@@ -23,8 +23,8 @@ from elench.train.loop import (
     TrainingRun,
     about_base,
     fit,
-    freeze_base,
     load_checkpoint,
+    prepare,
     start_from,
     write_card,
 )
@@ -75,7 +75,7 @@ class PairEncoder:
 
 
 def new_classifier(
-    base: Path, labels: int, seed: int, family: str, start: Path | None = None, whole: bool = False
+    base: Path, labels: int, seed: int, start: Path | None = None, whole: bool = False
 ) -> tuple[Module, Tokenizer]:
     """A classifier on a base encoder, or on the model in `start` (its body, or the whole of it), and its tokenizer."""
     import torch
@@ -84,9 +84,14 @@ def new_classifier(
     logging.set_verbosity_error()
     torch.manual_seed(seed)
     model = AutoModelForSequenceClassification.from_pretrained(
-        base, num_labels=labels, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.05, use_safetensors=True
+        base,
+        num_labels=labels,
+        attention_probs_dropout_prob=0.0,
+        hidden_dropout_prob=0.05,
+        use_safetensors=True,
+        dtype=torch.float32,
     )
-    freeze_base(model, family)
+    prepare(model)
     if start is not None:
         wanted = {n: p for n, p in model.named_parameters() if p.requires_grad}
         start_from(start, wanted if whole else {n: p for n, p in wanted.items() if not n.startswith("classifier")})
@@ -145,7 +150,7 @@ def train_classifier(
     """Train by the schedule (None: take the last checkpoint): the model, its encoder, the run, the base's folder."""
     need("torch", "transformers", "safetensors")
     base = find(ModelChoice("encoder", BASES[task.family])).folder
-    model, tokenizer = new_classifier(base, task.labels, seed, task.family, task.start, task.whole)
+    model, tokenizer = new_classifier(base, task.labels, seed, task.start, task.whole)
     encoder = PairEncoder(tokenizer, task.limits)
     if schedule is None:
         run = load_checkpoint(out, {n: p for n, p in model.named_parameters() if p.requires_grad})

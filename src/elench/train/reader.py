@@ -32,8 +32,8 @@ from elench.train.loop import (
     TrainingRun,
     about_base,
     fit,
-    freeze_base,
     load_checkpoint,
+    prepare,
     schedule_of,
     start_from,
     started_from,
@@ -245,7 +245,7 @@ def span_loss(model: Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     return (loss + torch.nn.functional.cross_entropy(last, batch["end"])) / 2
 
 
-def new_reader(base: Path, seed: int, family: str = "embedded") -> tuple[Module, Tokenizer]:
+def new_reader(base: Path, seed: int) -> tuple[Module, Tokenizer]:
     """The untrained reader on a base encoder, and its tokenizer."""
     import torch
     from transformers import AutoModelForQuestionAnswering, AutoTokenizer, logging
@@ -253,9 +253,9 @@ def new_reader(base: Path, seed: int, family: str = "embedded") -> tuple[Module,
     logging.set_verbosity_error()
     torch.manual_seed(seed)
     model = AutoModelForQuestionAnswering.from_pretrained(
-        base, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.05, use_safetensors=True
+        base, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.05, use_safetensors=True, dtype=torch.float32
     )
-    freeze_base(model, family)
+    prepare(model)
     return model, AutoTokenizer.from_pretrained(base)
 
 
@@ -264,7 +264,7 @@ def train(
     resume: bool = False, start: Path | None = None, family: str = "embedded",
 ) -> tuple[Module, Tokenizer, TrainingRun]:  # fmt: skip
     """Fine-tune the reader from a base encoder, or further from the reader in `start`; checkpoints go to `out`."""
-    model, tokenizer = new_reader(base, schedule.seed, family)
+    model, tokenizer = new_reader(base, schedule.seed)
     if start is not None:
         start_from(start, {n: p for n, p in model.named_parameters() if p.requires_grad})
     examples, _ = corpora(data, more)
@@ -359,7 +359,7 @@ def command(
     base = base or find(ModelChoice("encoder", BASES[family])).folder
     schedule = schedule_of(minutes, steps, lr, batch, seed, threads, pack_only)
     if schedule is None:
-        network, tokenizer = new_reader(base, seed, family)
+        network, tokenizer = new_reader(base, seed)
         run = load_checkpoint(out, {n: p for n, p in network.named_parameters() if p.requires_grad})
         network.eval()
     else:
