@@ -65,6 +65,24 @@ def test_an_interrupted_run_ends_where_an_unbroken_one_does(tmp_path: Path, aver
         assert torch.equal(a, b)
 
 
+def test_a_step_in_parts_is_the_whole_step(tmp_path: Path) -> None:
+    found = []
+    for at_once in (4096, 7):  # 8 examples of 3 tokens at once, or 2 and 2 and 2 and 2
+        trainer, sizes = _trainer(), []
+        inner = trainer.loss
+
+        def loss(model: Any, batch: list[Any], inner: Any = inner, sizes: list[int] = sizes) -> Any:
+            sizes.append(len(batch))
+            return inner(model, batch)
+
+        schedule = Schedule(steps=5, lr=0.02, batch=8, at_once=at_once, bf16=False)
+        fit(Trainer(trainer.model, trainer.examples, trainer.length, loss), schedule, tmp_path / str(at_once))
+        found.append((max(sizes), torch.nn.utils.parameters_to_vector(trainer.model.parameters())))
+    (whole, expected), (part, actual) = found
+    assert (whole, part) == (8, 2)
+    torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-4)
+
+
 def test_averaged_weights_lie_between_those_of_the_steps(tmp_path: Path) -> None:
     last, mean = _trainer(), _trainer()
     fit(last, Schedule(steps=30, lr=0.02, batch=8), tmp_path / "last", log=lambda line: None)

@@ -24,9 +24,18 @@ from elench.models.tokens import Tokens
 from elench.text.passages import passage_of, passages
 from elench.train.branching import Branched, collate
 from elench.train.examples import Example, read_paragraphs
-from elench.train.loop import Schedule, Trainer, TrainingRun, fit, load_checkpoint, write_card
+from elench.train.loop import (
+    Schedule,
+    Trainer,
+    TrainingRun,
+    fit,
+    load_checkpoint,
+    start_from,
+    started_from,
+    write_card,
+)
 from elench.train.lora import adapt
-from elench.train.options import destination, train_options
+from elench.train.options import destination, start_option, train_options
 
 if TYPE_CHECKING:
     import torch
@@ -101,10 +110,12 @@ def new_asker(base: Path, shape: Mapping[str, Any], seed: int = 7) -> tuple[Modu
 
 
 def train(
-    data: Path, base: Path, out: Path, schedule: Schedule, *, resume: bool = False
+    data: Path, base: Path, out: Path, schedule: Schedule, *, resume: bool = False, start: Path | None = None
 ) -> tuple[Module, Tokenizer, TrainingRun]:
-    """Train the asker's corrections on a base language model; checkpoints go to `out`."""
+    """Train the asker's corrections on a base language model, or those in `start` further; checkpoints go to `out`."""
     model, tokenizer = new_asker(base, SHAPE, schedule.seed)
+    if start is not None:
+        start_from(start, {n: p for n, p in model.named_parameters() if p.requires_grad})
     examples, _ = corpora(data)
     made = [example for example in branched(examples, tokenizer) if len(example.branches) >= FEWEST]
     pad = tokenizer.eos_token_id
@@ -132,8 +143,8 @@ def pack(model: Module, base: Path, out: Path, facts: dict[str, object]) -> None
             "task": "writes an English question whose answer is a given part of a passage",
             "base": f"{BASE} (Apache-2.0), as its Q4_1 weights give it",
             "adapted": f"all linear layers of the upper {30 - SHAPE['skip']} of 30 blocks, rank {SHAPE['rank']}",
-            "data": "SQuAD v1.1 train part of Du et al. (CC BY-SA 4.0), answers of at most 8 words; two articles kept "
-            "back for judging",
+            "data": "SQuAD v1.1 train without the paragraphs of any rated file (CC BY-SA 4.0), answers of at most 8 "
+            f"words, passages with at least {FEWEST} questions; two articles kept back for judging",
             **facts,
             "bytes": size,
             "licence": "CC BY-SA 4.0 (from the training data)",
@@ -162,6 +173,7 @@ def _train_on(data: Path, base: Path, out: Path, spec: str, steps: int, seed: in
 @click.command()
 @train_options
 @click.option("--base", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Folder of the base model.")
+@start_option
 @click.option("--lr", type=click.FloatRange(0, min_open=True), default=6e-4, show_default=True)
 @click.option(
     "--batch",
@@ -188,6 +200,7 @@ def _train_on(data: Path, base: Path, out: Path, spec: str, steps: int, seed: in
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, base: Path | None,
     lr: float, batch: int, pack_only: bool, evaluate: bool, most: int, show: int, reward: str | None,
+    start: Path | None,
 ) -> None:  # fmt: skip
     """Train the asker, or say how good it is (--evaluate)."""
     need("torch", "transformers", "safetensors")
@@ -216,8 +229,14 @@ def command(
             steps=steps, minutes=minutes, lr=lr, batch=batch, seed=seed, threads=threads, warmup=0.04, decay=0.0,
             log_steps=20,
         )  # fmt: skip
-        network, _, run = train(data, base, out, schedule, resume=resume)
-    facts = {"steps": run.step, "minutes": round(run.seconds / 60, 1), "passages": run.examples, "seed": seed}
+        network, _, run = train(data, base, out, schedule, resume=resume, start=start)
+    facts: dict[str, object] = {
+        "steps": run.step,
+        "minutes": round(run.seconds / 60, 1),
+        "examples": run.examples,
+        "seed": seed,
+    }
+    facts |= {"loss, every 20 steps": " ".join(f"{loss:.2f}" for loss in run.losses), **started_from(start)}
     how = {"learning rate": lr, "batch": batch, "machine": "2-core CPU machine, no GPU, one thread"}
     pack(network, base, out, {**facts, **how, "last loss": run.losses[-1] if run.losses else None})
     click.echo(f"{out}: {run.step} steps, {run.seconds / 60:.1f} min, loss {run.losses[-1:] or '?'}")

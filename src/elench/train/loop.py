@@ -274,7 +274,8 @@ def started_from(folder: Path | None) -> dict[str, str]:
     if folder is None or not (folder / "card.json").exists():
         return {}
     card = json.loads((folder / "card.json").read_text())
-    return {"started from": f"{card['name']} of {card['examples']} examples, {card['minutes']} minutes"}
+    seen = card.get("examples", card.get("passages"))
+    return {"started from": f"{card['name']} of {seen} examples, {card['minutes']} minutes"}
 
 
 def freeze(model: Module, *endings: str) -> None:

@@ -17,7 +17,7 @@ file_option = click.option(
 
 family_option = click.option(
     "--family", type=click.Choice(["embedded", "large"]), default="embedded", show_default=True,
-    help="The base: MiniLM (embedded), or the upper layers of MPNet (large).",
+    help="The base: MiniLM (embedded) or DeBERTa-v3-xsmall (large).",
 )  # fmt: skip
 
 start_option = click.option(

@@ -13,7 +13,7 @@ import numpy as np
 
 from elench.models.base import ModelChoice
 from elench.models.checkpoints import find, need
-from elench.models.shipped import save_shipped
+from elench.models.shipped import save_shipped, shipped_config
 from elench.models.tokens import Tokens
 from elench.requests import Floats
 from elench.train.loop import (
@@ -53,7 +53,11 @@ class Encoded:
     ids: tuple[int, ...]
     second: int
     """Where the second text begins; the length where there is none."""
-    target: float
+    pair: TextPair
+
+    @property
+    def target(self) -> float:
+        return self.pair.target
 
 
 class PairEncoder:
@@ -70,7 +74,7 @@ class PairEncoder:
             first, second = a[: self.limits[0]], b[: self.limits[1]]
             whole = [*before, *first, *after]
             ids, begin = self.tokens.pair(first, second) if pair.second else (whole, len(whole))
-            made.append(Encoded(tuple(ids), begin, pair.target))
+            made.append(Encoded(tuple(ids), begin, pair))
         return made
 
 
@@ -117,9 +121,13 @@ def pair_loss(model: Module, batch: Sequence[Encoded]) -> torch.Tensor:
 
     A target beyond the last class means: any but the first.
     """
+    return hard_loss(logits(model, batch), batch)
+
+
+def hard_loss(said: torch.Tensor, batch: Sequence[Encoded]) -> torch.Tensor:
+    """`pair_loss` of logits."""
     import torch
 
-    said = logits(model, batch)
     if said.shape[1] == 1:
         wanted = torch.tensor([e.target for e in batch])
         loss: torch.Tensor = torch.nn.functional.binary_cross_entropy_with_logits(said[:, 0], wanted)
@@ -128,6 +136,29 @@ def pair_loss(model: Module, batch: Sequence[Encoded]) -> torch.Tensor:
     logs = said.log_softmax(1)
     exact = logs.gather(1, wanted.clamp(max=said.shape[1] - 1)[:, None])[:, 0]
     return -torch.where(wanted < said.shape[1], exact, logs[:, 1:].logsumexp(1)).mean()
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """A larger model of the same labels, whose probabilities are half of what is learnt (soft labels)."""
+
+    model: Module
+    encoder: PairEncoder
+
+    @classmethod
+    def from_folder(cls, folder: Path, labels: int, limits: tuple[int, int]) -> Teacher:
+        base = find(ModelChoice("encoder", shipped_config("support", folder)["base"])).folder
+        model, tokenizer = new_classifier(base, labels, 0, folder, whole=True)
+        return cls(model.eval(), PairEncoder(tokenizer, limits))
+
+    def loss(self, model: Module, batch: Sequence[Encoded]) -> torch.Tensor:
+        """Half the cross entropy of the true class, half that of the teacher's probabilities."""
+        import torch
+
+        said = logits(model, batch)
+        wanted = torch.from_numpy(predict(self.model, self.encoder([e.pair for e in batch])))
+        soft = -(wanted * said.log_softmax(1)).sum(1).mean()
+        return (hard_loss(said, batch) + soft) / 2
 
 
 @dataclass(frozen=True)
@@ -142,6 +173,8 @@ class ClassifierTask:
     whole: bool = False
     """Does it start from the head of that model too?"""
     family: str = "embedded"
+    teacher: Path | None = None
+    """Folder of a stored model whose probabilities are learnt, too."""
 
 
 def train_classifier(
@@ -160,7 +193,7 @@ def train_classifier(
         model=model,
         examples=lambda rng, epoch: encoder(task.draw(rng, epoch)),
         length=lambda e: len(e.ids),
-        loss=pair_loss,
+        loss=Teacher.from_folder(task.teacher, task.labels, task.limits).loss if task.teacher else pair_loss,
     )
     return model, encoder, fit(trainer, schedule, out, resume=resume, log=lambda line: print(line, flush=True)), base
 

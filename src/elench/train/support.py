@@ -179,17 +179,21 @@ def figures(model: Module, encoder: PairEncoder, pairs: Sequence[TextPair]) -> d
 )  # fmt: skip
 @family_option
 @start_option
+@click.option(
+    "--teacher", type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Learn also the probabilities of the support model in this folder.",
+)  # fmt: skip
 @click.option("--most", type=click.IntRange(1), default=2000, show_default=True, help="Test pairs of each source.")
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, lr: float,
     batch: int, paraphrases: Path | None, judgements: Path | None, family: str, start: Path | None,
-    most: int, pack_only: bool,
+    teacher: Path | None, most: int, pack_only: bool,
 ) -> None:  # fmt: skip
     """Train the support model and print its accuracy on what was kept back, with a confusion table."""
     out = destination(out)
     schedule = schedule_of(minutes, steps, lr, batch, seed, threads, pack_only)
     mixture = PairMixture(data, paraphrases, judgements)
-    task = ClassifierTask(len(LABELS), LIMITS, mixture, start, whole=True, family=family)
+    task = ClassifierTask(len(LABELS), LIMITS, mixture, start, whole=True, family=family, teacher=teacher)
     model, encoder, run, base = train_classifier(task, schedule, out, seed=seed, resume=resume)
     shown = figures(model, encoder, mixture.tests(most))
     facts = {
@@ -200,6 +204,7 @@ def command(
         "(CC BY-SA 4.0) with right and wrong answers and changed sentences" + (JUDGED if judgements else ""),
         "shares": SHARES,
         **started_from(start),
+        **({"teacher": started_from(teacher)["started from"]} if teacher else {}),
         "licence": "CC BY-SA 4.0 (from the training data)",
         "bad at": "two names that changed places, a wrong name or answer of the same kind from the same text; free "
         "paraphrase of text in lower case; arithmetic",

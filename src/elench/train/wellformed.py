@@ -22,7 +22,7 @@ from elench.stats.roc import auc
 from elench.train.bad_questions import KINDS, Asked, BadQuestions
 from elench.train.examples import Example, read_paragraphs
 from elench.train.loop import schedule_of, started_from
-from elench.train.options import destination, start_option
+from elench.train.options import destination, family_option, start_option
 from elench.train.pairs import ClassifierTask, TextPair, classifier_options, predict, ship, train_classifier
 
 LIMITS = (64, 0)
@@ -87,10 +87,11 @@ class QuestionMixture:
 
 @click.command()
 @classifier_options(lr=2e-4, batch=32)
+@family_option
 @start_option
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, lr: float,
-    batch: int, start: Path | None, pack_only: bool,
+    batch: int, family: str, start: Path | None, pack_only: bool,
 ) -> None:  # fmt: skip
     """Train the well-formedness model; print its rank correlation with the ratings of the test part, and how often it
     ranks a real question above a bad one."""
@@ -99,7 +100,7 @@ def command(
     schedule = schedule_of(minutes, steps, lr, batch, seed, threads, pack_only)
     mixture = QuestionMixture(train, read_paragraphs(data / "squad11_train.jsonl.gz"), ModelSet())
     model, encoder, run, base = train_classifier(
-        ClassifierTask(1, LIMITS, mixture, start), schedule, out, seed=seed, resume=resume
+        ClassifierTask(1, LIMITS, mixture, start, family=family), schedule, out, seed=seed, resume=resume
     )
     shown: dict[str, dict[str, float]] = {}
     for name, pairs in (("test part", test), ("test part as written", [as_written(p) for p in test])):
@@ -123,4 +124,4 @@ def command(
         "licence": "CC BY-SA 4.0 (from the training data)",
         **shown,
     }
-    ship(model, base, out, run, schedule, {"labels": ["well formed"], "limits": list(LIMITS)}, facts)
+    ship(model, base, out, run, schedule, {"labels": ["well formed"], "limits": list(LIMITS)}, facts, family=family)
