@@ -1,6 +1,7 @@
-"""What the embedded models cost: size on disk and milliseconds per request, on the shipped sample, one thread.
+"""What a family's models cost: size on disk and milliseconds per request, on the shipped sample, one thread.
 
     python benchmarks/model_costs.py > costs.md
+    python benchmarks/model_costs.py --models large reader support equivalent wellformed
 
 Each role answers the requests that a metric would put to it for the sample's records, batched as in a run, after a
 first batch that is not timed. CPU time, so that other programs on the machine matter little.
@@ -15,6 +16,8 @@ from itertools import islice
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import click
 
 from elench.models.base import ModelSet
 from elench.records.record import Record, read_records
@@ -61,14 +64,18 @@ def size(models: ModelSet, role: str) -> float:
     return sum(f.stat().st_size for f in identity.folder.rglob("*") if f.is_file()) / 1e6
 
 
-def main() -> None:
-    models = ModelSet()
+@click.command()
+@click.option("--models", "family", default="embedded", show_default=True)
+@click.argument("roles", nargs=-1)
+def main(family: str, roles: tuple[str, ...]) -> None:
+    """Print a table of the roles (default: all)."""
+    models = ModelSet(family=family)
     records = [r for r in read_records(SAMPLE) if r.context and r.question and (r.answer or r.references)]
     print(
         f"| role | model | MB | ms per request | n |\n|---|---|---|---|---|  <!-- {os.cpu_count()} cores, 1 thread -->"
     )
-    for role, ask in ASKED.items():
-        model = models[role]
+    for role in roles or tuple(ASKED):
+        ask, model = ASKED[role], models[role]
         requests = list(dict.fromkeys(islice((ask(*texts(r)) for r in records), MOST)))
         model.answer(requests[:2])
         begun = time.process_time()

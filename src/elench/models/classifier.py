@@ -1,9 +1,9 @@
 """Classifiers of one text or of a pair of texts: support, equivalent, wellformed, and any that is stored like them.
 
-The shipped ones are MiniLM or MPNet with a small head. Two heads are known by the names of the stored tensors:
-`classifier.*` is that of transformers' sequence classifiers (two layers on the first piece), `head.*` one layer on the
-first piece, or on [mean of all pieces; first piece] where it is twice as wide. Any sequence classifier in a folder or
-on the hub can take a role (`--model support=NAME`) if its labels are those that the metric expects.
+The shipped ones are MiniLM or, in the large family, DeBERTa with a small head. Two heads are known by the names of the
+stored tensors: `classifier.*` is that of transformers' sequence classifiers (two layers on the first piece), `head.*`
+one layer on the first piece, or on [mean of all pieces; first piece] where it is twice as wide. Any sequence classifier
+in a folder or on the hub can take a role (`--model support=NAME`) if its labels are those that the metric expects.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The reader: answers a question from a text alone, says how probable it is that the text has no answer.
 
-The shipped reader is MiniLM with a span head (`elench train reader`). Any extractive question-answering checkpoint
-(`--model reader=FOLDER or hub name`) and T5 text-to-text readers can take its place.
+The shipped reader is MiniLM, in the large family DeBERTa, with a span head (`elench train reader`). Any extractive
+question-answering checkpoint (`--model reader=FOLDER or hub name`) and T5 text-to-text readers can take its place.
 """
 
 from __future__ import annotations
