@@ -17,6 +17,9 @@ from elench.models.tokens import Ints, padded, present
 from elench.requests import Floats
 
 PARTS = ("query", "key", "value")
+WHOLE = ("attention.output.dense", "intermediate.dense", "output.dense")
+NORMS = ("attention.output.LayerNorm", "output.LayerNorm")
+"""Parts of a layer beside the attention itself."""
 HEAD = (
     "transform.dense.weight",
     "transform.dense.bias",
@@ -138,12 +141,7 @@ class Bert:
             made |= factor(f"{name}.attention.qkv", *queries, int8=int8)
             biases = [self.weights[f"{name}.attention.self.{k}.bias"] for k in PARTS]
             made[f"{name}.attention.qkv.bias"] = np.concatenate(biases)
-            for part in ("attention.output.dense", "intermediate.dense", "output.dense"):
-                weight = f"{name}.{part}.weight"
-                made |= factor(weight, self.weights[weight], int8=int8)
-                made[f"{name}.{part}.bias"] = self.weights[f"{name}.{part}.bias"]
-            for part in ("attention.output.LayerNorm", "output.LayerNorm"):
-                made |= {f"{name}.{part}.{end}": self.weights[f"{name}.{part}.{end}"] for end in ("weight", "bias")}
+            made |= after_attention(self.weights, name, int8)
         return made
 
     def logits(self, rows: Sequence[Sequence[int]], types: Ints | None = None) -> Floats:
@@ -184,6 +182,19 @@ class Bert:
         ]
         found: Floats = np.concatenate(parts)
         return found
+
+
+def after_attention(weights: Mapping[str, Array], name: str, int8: bool) -> dict[str, Array]:
+    """The weights of what follows on a layer's attention, as the graphs name them."""
+    made: dict[str, Array] = {}
+    for part in WHOLE:
+        made |= factor(f"{name}.{part}.weight", weights[f"{name}.{part}.weight"], int8=int8)
+        made[f"{name}.{part}.bias"] = weights[f"{name}.{part}.bias"].astype(np.float32)
+    for part in ("attention.output.LayerNorm", "output.LayerNorm"):
+        made |= {
+            f"{name}.{part}.{end}": weights[f"{name}.{part}.{end}"].astype(np.float32) for end in ("weight", "bias")
+        }
+    return made
 
 
 def buckets(back: Ints, count: int = 32) -> Ints:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from elench.models.base import Identity
-from elench.models.bert import Bert, linear, weights_of
+from elench.models.bert import Bert, after_attention, linear, weights_of
 from elench.models.onnx_session import Array, OnnxSession, factor
 from elench.models.tokens import Ints, padded, present
 from elench.requests import Floats
@@ -21,8 +21,6 @@ HEADS, NEAR, FARTHEST = 6, 128, 511
 """Distances up to NEAR count each, those beyond by their logarithm, up to FARTHEST."""
 SPAN = 2 * NEAR
 EPSILON = 1e-7
-WHOLE = ("attention.output.dense", "intermediate.dense", "output.dense")
-NORMS = ("attention.output.LayerNorm", "output.LayerNorm")
 
 
 class Deberta:
@@ -39,13 +37,14 @@ class Deberta:
         """Hidden states of padded rows after the last layer."""
         ids = padded(rows)
         n = ids.shape[1]
+        shorter = max(2 * n - 2, 1)  # a row of products by distance, one number less (see deberta_graphs._sheared)
+        numbers = {"first": [n - 1], "behind": [n - 1 + n * shorter], "square": [0, 0, n, shorter], "tokens": [n]}
         inputs = {
             "embeddings": self.words[ids].astype(np.float32),
             "mask": (present(rows).astype(np.float32) - 1)[:, None, None] * np.float32(1e9),
             "distances": self.distances[:, buckets(np.arange(n - 1, -n, -1)) + SPAN],
-            "first": np.array([n - 1]), "behind": np.array([n - 1 + n * (2 * n - 2)]),
-            "square": np.array([0, 0, n, 2 * n - 2]), "tokens": np.array([n]),
-        }  # fmt: skip
+            **{name: np.array(values, np.int64) for name, values in numbers.items()},
+        }
         if self.session is None:
             name = f"{GRAPH}-int8" if self.dtype == "int8" else GRAPH
             self.session = OnnxSession(self.graph or name, self._layers())
@@ -95,12 +94,7 @@ class Deberta:
             }
             made |= factor(f"{name}.attention.qkv", *own["weight"], int8=int8)
             made[f"{name}.attention.qkv.bias"] = np.concatenate(own["bias"]).astype(np.float32)
-            for part in WHOLE:
-                made |= factor(f"{name}.{part}.weight", self.weights[f"{name}.{part}.weight"], int8=int8)
-            for vector in (f"{part}.bias" for part in WHOLE):
-                made[f"{name}.{vector}"] = self.weights[f"{name}.{vector}"].astype(np.float32)
-            for vector in (f"{part}.{end}" for part in NORMS for end in ("weight", "bias")):
-                made[f"{name}.{vector}"] = self.weights[f"{name}.{vector}"].astype(np.float32)
+            made |= after_attention(self.weights, name, int8)
         return made
 
 
@@ -108,7 +102,7 @@ def buckets(back: Ints) -> Ints:
     """DeBERTa's bucket of each distance to an earlier (positive) or later piece."""
     far = np.abs(back)
     steps = np.ceil(np.log(np.maximum(far, NEAR) / NEAR) / np.log(FARTHEST / NEAR) * (NEAR - 1)) + NEAR
-    found: Ints = np.where(far <= NEAR, back, np.minimum(steps, SPAN - 1).astype(np.int64) * np.sign(back))
+    found: Ints = np.clip(np.where(far <= NEAR, back, steps.astype(np.int64) * np.sign(back)), -SPAN, SPAN - 1)
     return found
 
 

@@ -11,11 +11,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from elench.errors import UsageError
+from elench.models.bert import NORMS, WHOLE
 from elench.models.checkpoints import FAMILIES, need
 
 Array = npt.NDArray[np.generic]
@@ -41,10 +43,13 @@ def write_out(source: Path, folder: Path) -> None:
     need("safetensors", "tokenizers")
     from safetensors.numpy import save_file
 
-    found = {name: np.ascontiguousarray(t.astype(np.float16)) for name, t in _tensors(_read(source)).items()}
-    layers = {name.split(".")[3] for name in found if ".layer." in name}
-    if len(layers) != FAMILIES["deberta"]["num_hidden_layers"]:
-        raise UsageError(f"{source.name}: {len(layers)} layers where a DeBERTa-v3-xsmall has 12")
+    try:
+        made = _tensors(_read(source))
+    except (IndexError, KeyError, ValueError, OverflowError):
+        raise UsageError(f"{source.name}: damaged, or not an ONNX file with 8-bit weights") from None
+    if odd := sorted(_names() ^ made.keys()):  # what a checkpoint lacks would be made up when it is loaded
+        raise UsageError(f"{source.name}: not a DeBERTa-v3-xsmall: {'has' if odd[0] in made else 'lacks'} {odd[0]}")
+    found = {name: np.ascontiguousarray(values.astype(np.float16)) for name, values in made.items()}
     save_file(found, folder / "model.safetensors", metadata={"format": "pt"})
     config = {
         **FAMILIES["deberta"], "architectures": ["DebertaV2Model"], "layer_norm_eps": 1e-7, "type_vocab_size": 0,
@@ -61,6 +66,16 @@ def write_out(source: Path, folder: Path) -> None:
     settings = folder / "tokenizer_config.json"
     plain = json.loads(settings.read_text(encoding="utf-8")) | {"tokenizer_class": "PreTrainedTokenizerFast"}
     settings.write_text(json.dumps(plain, indent=2) + "\n", encoding="utf-8")  # transformers' own class reads it anew
+
+
+def _names() -> set[str]:
+    """The tensors of the encoder and its pooler by their names in a checkpoint."""
+    depth = cast(int, FAMILIES["deberta"]["num_hidden_layers"])
+    inner = (*(f"attention.self.{part}_proj" for part in ("query", "key", "value")), *WHOLE, *NORMS)
+    parts = ["deberta.embeddings.LayerNorm", "deberta.encoder.LayerNorm", "pooler.dense"]
+    parts += [f"deberta.encoder.layer.{n}.{part}" for n in range(depth) for part in inner]
+    tables = {"deberta.embeddings.word_embeddings.weight", "deberta.encoder.rel_embeddings.weight"}
+    return tables | {f"{part}.{end}" for part in parts for end in ("weight", "bias")}
 
 
 def _tensors(graph: _Graph) -> dict[str, Array]:
@@ -108,7 +123,7 @@ def _read(path: Path) -> _Graph:
                 elif number == 5 and isinstance(value, memoryview):
                     _add_tensor(graph, value)
     if not graph.weights:
-        raise UsageError(f"{path.name} holds no ONNX weights")
+        raise UsageError(f"{path.name}: holds no ONNX weights")
     return graph
 
 
@@ -123,6 +138,8 @@ def _fields(content: memoryview) -> Iterator[tuple[int, memoryview | int]]:
             yield key >> 3, value
             continue
         size, at = _number(content, at) if kind == 2 else ({1: 8, 5: 4}[kind], at)
+        if at + size > len(content):
+            raise ValueError("cut off")
         yield key >> 3, content[at : at + size]
         at += size
 
@@ -162,11 +179,12 @@ def _add_tensor(graph: _Graph, content: memoryview) -> None:
         elif number == 8 and isinstance(value, memoryview):
             name = bytes(value).decode()
         elif number in (4, 9) and isinstance(value, memoryview):
-            raw = bytes(value)
+            raw += bytes(value)
         elif number in (5, 7):
             listed += [value] if isinstance(value, int) else _numbers(value)
     if kind in KINDS:
-        values = np.frombuffer(raw, KINDS[kind]) if raw else np.array(listed, KINDS[kind])
+        signed = np.array(listed, np.uint64).view(np.int64)  # -n is listed as 2⁶⁴ - n
+        values = np.frombuffer(raw, KINDS[kind]) if raw else signed.astype(KINDS[kind])
         graph.weights[name] = values.reshape(shape)
 
 

@@ -160,6 +160,7 @@ def _convert(folder: Path, known: Entry) -> None:
     (source,) = (folder / file for file in known.files if file.endswith(f".{known.convert}"))
     {"gguf": dequantise, "onnx": write_out}[known.convert](source, folder)
     source.unlink()
+    (folder / "model.safetensors").chmod(0o644)
 
 
 @contextmanager

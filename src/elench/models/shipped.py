@@ -117,8 +117,8 @@ def shipped_config(role: str, folder: Path | None = None) -> dict[str, Any]:
 def shipped_identity(choice: ModelChoice, folder: Path | None = None, base: Path | None = None) -> Identity:
     """The identity of a stored model: the one that elench ships for the role, or that of a folder.
 
-    It runs on the CPU in ONNX Runtime, in float32 or int8, whatever else is asked for; on a base of another shape than
-    the embedded ones in torch. `base` is the base's folder where the catalog shall not look it up.
+    It runs on the CPU in ONNX Runtime, in float32 or int8, whatever else is asked for; on a base that the shipped
+    graphs do not fit in torch. `base` is the base's folder where the catalog shall not look it up.
     """
     role, home = choice.role, folder or shipped_folder(choice.role, choice.family)
     config = shipped_config(role, home)

@@ -233,10 +233,10 @@ def command(
     facts: dict[str, object] = {
         "steps": run.step,
         "minutes": round(run.seconds / 60, 1),
-        "examples": run.examples,
+        "passages": run.examples,
         "seed": seed,
     }
     facts |= {"loss, every 20 steps": " ".join(f"{loss:.2f}" for loss in run.losses), **started_from(start)}
     how = {"learning rate": lr, "batch": batch, "machine": "2-core CPU machine, no GPU, one thread"}
-    pack(network, base, out, {**facts, **how, "last loss": run.losses[-1] if run.losses else None})
+    pack(network, base, out, {**facts, **how})
     click.echo(f"{out}: {run.step} steps, {run.seconds / 60:.1f} min, loss {run.losses[-1:] or '?'}")

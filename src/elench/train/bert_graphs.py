@@ -63,14 +63,7 @@ def bert(shape: BertShape, int8: bool = False, relate: bool = False) -> ModelPro
             attentions.append(_row_attention(g, parts[0], parts[1], name, shape))
         inputs = [*parts, "", "mask", *relative]
         seen = g.node("MultiHeadAttention", inputs, f"{name}.seen", MICROSOFT, num_heads=shape.heads)
-        out = g.linear(seen, f"{name}.attention.output.dense.weight", shape.width, shape.width)
-        dense, norm = f"{name}.attention.output.dense.bias", f"{name}.attention.output.LayerNorm"
-        x = _normed(g, out, x, dense, norm, shape)
-        wide = g.linear(x, f"{name}.intermediate.dense.weight", shape.width, shape.inner)
-        bias = g.weight(f"{name}.intermediate.dense.bias", shape.inner)
-        wide = g.node("BiasGelu", [wide, bias], f"{name}.gelu", MICROSOFT)
-        out = g.linear(wide, f"{name}.output.dense.weight", shape.inner, shape.width)
-        x = _normed(g, out, x, f"{name}.output.dense.bias", f"{name}.output.LayerNorm", shape)
+        x = after_attention(g, seen, x, name, shape)
         if relate:
             cosines.append(_row_cosine(g, x, name))
     if relate:
@@ -82,6 +75,18 @@ def bert(shape: BertShape, int8: bool = False, relate: bool = False) -> ModelPro
         g.node("Identity", [x], "states")
         g.output("states", FLOAT, ["batch", "tokens", shape.width])
     return g.model()
+
+
+def after_attention(g: Graph, seen: str, x: str, name: str, shape: BertShape) -> str:
+    """What follows on the attention in a layer: both feed-forward steps, each added to what went in and normed."""
+    out = g.linear(seen, f"{name}.attention.output.dense.weight", shape.width, shape.width)
+    dense, norm = f"{name}.attention.output.dense.bias", f"{name}.attention.output.LayerNorm"
+    x = _normed(g, out, x, dense, norm, shape)
+    wide = g.linear(x, f"{name}.intermediate.dense.weight", shape.width, shape.inner)
+    bias = g.weight(f"{name}.intermediate.dense.bias", shape.inner)
+    wide = g.node("BiasGelu", [wide, bias], f"{name}.gelu", MICROSOFT)
+    out = g.linear(wide, f"{name}.output.dense.weight", shape.inner, shape.width)
+    return _normed(g, out, x, f"{name}.output.dense.bias", f"{name}.output.LayerNorm", shape)
 
 
 def _normed(g: Graph, x: str, skip: str, bias: str, name: str, shape: BertShape) -> str:

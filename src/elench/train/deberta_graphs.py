@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from elench.train.graph import FLOAT, INT64, MICROSOFT, Graph
+from elench.train.bert_graphs import BertShape, after_attention
+from elench.train.graph import FLOAT, INT64, Graph
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
 
-@dataclass(frozen=True)
-class DebertaShape:
-    """The sizes of the encoder; DeBERTa-v3-xsmall's by default."""
-
-    layers: int = 12
-    width: int = 384
-    heads: int = 6
-    inner: int = 1536
-    epsilon: float = 1e-7
+XSMALL = BertShape(layers=12, width=384, heads=6, inner=1536, words=128100, epsilon=1e-7)
 
 
-def deberta(shape: DebertaShape, int8: bool = False) -> ModelProto:
+def deberta(shape: BertShape, int8: bool = False) -> ModelProto:
     """Hidden states of the last layer from looked-up embeddings (not normed yet).
 
     Inputs: embeddings (batch × tokens × width); mask (batch × 1 × 1 × tokens; 0, or -1e9 for what fills a row);
@@ -37,8 +29,8 @@ def deberta(shape: DebertaShape, int8: bool = False) -> ModelProto:
     g.input("distances", FLOAT, [shape.layers, "distances", 2 * shape.width])
     for name, size in (("first", 1), ("behind", 1), ("square", 4), ("tokens", 1)):
         g.input(name, INT64, [size])
-    x = g.node("LayerNormalization", ["embeddings", *_gains(g, "embeddings.LayerNorm", shape)], "layer.in",
-               axis=-1, epsilon=shape.epsilon)  # fmt: skip
+    gains = [g.weight(f"embeddings.LayerNorm.{end}", shape.width) for end in ("weight", "bias")]
+    x = g.node("LayerNormalization", ["embeddings", *gains], "layer.in", axis=-1, epsilon=shape.epsilon)
     for n in range(shape.layers):
         x = _layer(g, x, n, shape)
     g.node("Identity", [x], "states")
@@ -46,7 +38,7 @@ def deberta(shape: DebertaShape, int8: bool = False) -> ModelProto:
     return g.model()
 
 
-def _layer(g: Graph, x: str, n: int, shape: DebertaShape) -> str:
+def _layer(g: Graph, x: str, n: int, shape: BertShape) -> str:
     name = f"encoder.layer.{n}"
     mixed = g.linear(x, f"{name}.attention.qkv", shape.width, 3 * shape.width)
     mixed = g.node("Add", [mixed, g.weight(f"{name}.attention.qkv.bias", 3 * shape.width)], f"{name}.qkv")
@@ -67,16 +59,10 @@ def _layer(g: Graph, x: str, n: int, shape: DebertaShape) -> str:
     weights = g.node("Softmax", [g.node("Add", [scores, "mask"], f"{name}.masked")], f"{name}.weights", axis=-1)
     seen = g.node("Transpose", [g.node("MatMul", [weights, value], f"{name}.mixed")], f"{name}.back", perm=[0, 2, 1, 3])
     seen = g.node("Reshape", [seen, g.shape(0, 0, shape.width)], f"{name}.seen")
-    out = g.linear(seen, f"{name}.attention.output.dense.weight", shape.width, shape.width)
-    x = _normed(g, out, x, f"{name}.attention.output", shape)
-    wide = g.linear(x, f"{name}.intermediate.dense.weight", shape.width, shape.inner)
-    wide = g.node("BiasGelu", [wide, g.weight(f"{name}.intermediate.dense.bias", shape.inner)], f"{name}.gelu",
-                  MICROSOFT)  # fmt: skip
-    return _normed(g, g.linear(wide, f"{name}.output.dense.weight", shape.inner, shape.width), x, f"{name}.output",
-                   shape)  # fmt: skip
+    return after_attention(g, seen, x, name, shape)
 
 
-def _by_distance(g: Graph, n: int, name: str, shape: DebertaShape) -> tuple[str, str]:
+def _by_distance(g: Graph, n: int, name: str, shape: BertShape) -> tuple[str, str]:
     """A layer's keys of the distances, and its queries of the distances turned round: heads × size × distances."""
     own = g.node("Gather", ["distances", g.constant(f"number{n}", np.array(n, np.int64))], f"{name}.distances", axis=0)
     keys, queries = g.node("Split", [own], [f"{name}.far.k", f"{name}.far.q"], axis=-1, num_outputs=2)
@@ -102,13 +88,3 @@ def _sheared(g: Graph, x: str) -> str:
     rows = g.node("Reshape", [part, "square"], f"{x}.rows")
     zero = g.constant("zero", np.array([0], np.int64))
     return str(g.node("Slice", [rows, zero, "tokens", axis3], f"{x}.sheared"))
-
-
-def _gains(g: Graph, name: str, shape: DebertaShape) -> list[str]:
-    return [g.weight(f"{name}.weight", shape.width), g.weight(f"{name}.bias", shape.width)]
-
-
-def _normed(g: Graph, x: str, skip: str, name: str, shape: DebertaShape) -> str:
-    """LayerNorm of x + skip + bias."""
-    inputs = [x, skip, *_gains(g, f"{name}.LayerNorm", shape), g.weight(f"{name}.dense.bias", shape.width)]
-    return str(g.node("SkipLayerNormalization", inputs, f"{name}.normed", MICROSOFT, epsilon=shape.epsilon))

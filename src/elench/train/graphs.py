@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from elench.train.bert_graphs import MPNET, BertShape, bert, masked_head
-from elench.train.deberta_graphs import DebertaShape, deberta
+from elench.train.deberta_graphs import XSMALL, deberta
 from elench.train.llama_graphs import LlamaShape, llama, llama_head, llama_writer
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def graphs() -> dict[str, ModelProto]:
     made: dict[str, ModelProto] = {}
     for int8 in (False, True):
         end = "-int8" if int8 else ""
-        made[f"deberta{end}"] = deberta(DebertaShape(), int8)
+        made[f"deberta{end}"] = deberta(XSMALL, int8)
         for name, shape in (("minilm", BertShape()), ("mpnet", MPNET)):
             made |= {f"{name}-{n}{end}": bert(replace(shape, layers=n), int8) for n in range(1, shape.layers + 1)}
             made[f"{name}-relate{end}"] = bert(shape, int8, relate=True)

@@ -42,7 +42,8 @@ class Schedule:
     batch: int = 16
     """Examples per step."""
     at_once: int = 4096
-    """Tokens of a step that go through the model at once, so that long texts do not need more memory than there is."""
+    """Tokens of a step that go through the model at once, so that long texts do not need more memory than there is.
+    Each part's loss counts by its examples, which is the same as one step where the loss is a mean of theirs."""
     warmup: float = 0.06
     """Part of the run during which the learning rate rises."""
     decay: float = 0.01
@@ -274,8 +275,8 @@ def started_from(folder: Path | None) -> dict[str, str]:
     if folder is None or not (folder / "card.json").exists():
         return {}
     card = json.loads((folder / "card.json").read_text())
-    seen = card.get("examples", card.get("passages"))
-    return {"started from": f"{card['name']} of {seen} examples, {card['minutes']} minutes"}
+    seen = f"{card['examples']} examples" if "examples" in card else f"{card['passages']} passages"
+    return {"started from": f"{card['name']} of {seen}, {card['minutes']} minutes"}
 
 
 def freeze(model: Module, *endings: str) -> None:
@@ -291,16 +292,17 @@ BASES = {"embedded": "all-minilm-l6-v2", "large": "deberta-v3-xsmall"}
 """The encoder that a family's models are trained on."""
 
 
-def prepare(model: Module) -> None:
-    """Keep the encoder's lookup tables as they are, and use the quicker attention where there is one."""
+def freeze_words(model: Module) -> None:
+    """Leave the vectors of words and positions as they are, and use the quicker attention where there is one."""
     freeze(model, *FROZEN)
     quicken(model)
 
 
 def about_base(family: str) -> str:
     """For a card: the base encoder, and what of it training left alone."""
-    known = entry(BASES[family])
-    return f"{BASES[family]} ({known.licence if known else 'unknown'}), its lookup tables unchanged"
+    known, name = entry(BASES[family]), BASES[family]
+    kept = "word and position embeddings" if family == "embedded" else "word embeddings"
+    return f"{name}, its {kept} unchanged; licence: {known.licence if known else 'unknown'}"
 
 
 def write_card(folder: Path, facts: dict[str, object]) -> None:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from elench.errors import UsageError
 from elench.models.base import ModelChoice
 from elench.models.checkpoints import find, need
-from elench.models.shipped import save_shipped, shipped_config
+from elench.models.shipped import save_shipped
 from elench.models.tokens import Tokens
 from elench.requests import Floats
 from elench.train.loop import (
@@ -23,8 +24,8 @@ from elench.train.loop import (
     TrainingRun,
     about_base,
     fit,
+    freeze_words,
     load_checkpoint,
-    prepare,
     start_from,
     write_card,
 )
@@ -95,7 +96,7 @@ def new_classifier(
         use_safetensors=True,
         dtype=torch.float32,
     )
-    prepare(model)
+    freeze_words(model)
     if start is not None:
         wanted = {n: p for n, p in model.named_parameters() if p.requires_grad}
         start_from(start, wanted if whole else {n: p for n, p in wanted.items() if not n.startswith("classifier")})
@@ -146,9 +147,11 @@ class Teacher:
     encoder: PairEncoder
 
     @classmethod
-    def from_folder(cls, folder: Path, labels: int, limits: tuple[int, int]) -> Teacher:
-        base = find(ModelChoice("encoder", shipped_config("support", folder)["base"])).folder
-        model, tokenizer = new_classifier(base, labels, 0, folder, whole=True)
+    def from_folder(cls, folder: Path, labels: Sequence[str], limits: tuple[int, int]) -> Teacher:
+        if shipped_labels(folder) != list(labels):
+            raise UsageError(f"--teacher {folder}: holds no stored model of the labels {', '.join(labels)}")
+        base = json.loads((folder / "config.json").read_text(encoding="utf-8"))["base"]
+        model, tokenizer = new_classifier(find(ModelChoice("encoder", base)).folder, len(labels), 0, folder, whole=True)
         return cls(model.eval(), PairEncoder(tokenizer, limits))
 
     def loss(self, model: Module, batch: Sequence[Encoded]) -> torch.Tensor:
@@ -173,8 +176,8 @@ class ClassifierTask:
     whole: bool = False
     """Does it start from the head of that model too?"""
     family: str = "embedded"
-    teacher: Path | None = None
-    """Folder of a stored model whose probabilities are learnt, too."""
+    teacher: Teacher | None = None
+    """Whose probabilities are learnt, too."""
 
 
 def train_classifier(
@@ -193,7 +196,7 @@ def train_classifier(
         model=model,
         examples=lambda rng, epoch: encoder(task.draw(rng, epoch)),
         length=lambda e: len(e.ids),
-        loss=Teacher.from_folder(task.teacher, task.labels, task.limits).loss if task.teacher else pair_loss,
+        loss=task.teacher.loss if task.teacher else pair_loss,
     )
     return model, encoder, fit(trainer, schedule, out, resume=resume, log=lambda line: print(line, flush=True)), base
 

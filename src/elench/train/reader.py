@@ -32,8 +32,8 @@ from elench.train.loop import (
     TrainingRun,
     about_base,
     fit,
+    freeze_words,
     load_checkpoint,
-    prepare,
     schedule_of,
     start_from,
     started_from,
@@ -255,7 +255,7 @@ def new_reader(base: Path, seed: int) -> tuple[Module, Tokenizer]:
     model = AutoModelForQuestionAnswering.from_pretrained(
         base, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.05, use_safetensors=True, dtype=torch.float32
     )
-    prepare(model)
+    freeze_words(model)
     return model, AutoTokenizer.from_pretrained(base)
 
 

@@ -1,4 +1,4 @@
-"""DeBERTa's attention for training on a processor: the same numbers as in transformers, at twice the speed.
+"""DeBERTa's attention for training on a processor: the same numbers as in transformers, in less time.
 
 transformers multiplies every token with all 512 distance vectors and gathers what each pair of tokens needs; the
 gradient of that gather takes longer than the products. Here a distance vector is looked up for each of the 2T - 1
@@ -18,8 +18,9 @@ def sheared(products: torch.Tensor) -> torch.Tensor:
     """From (…, T, 2T - 1), whose columns are the distances 1 - T … T - 1, to (…, T, T): in row i, column j is that of
     distance j - i."""
     *front, rows, columns = products.shape
-    flat = products.reshape(*front, rows * columns)[..., rows - 1 : rows - 1 + rows * (columns - 1)]
-    return flat.reshape(*front, rows, columns - 1)[..., :rows]
+    shorter = max(columns - 1, 1)
+    flat = products.reshape(*front, rows * columns)[..., rows - 1 : rows - 1 + rows * shorter]
+    return flat.reshape(*front, rows, shorter)[..., :rows]
 
 
 def attention(self: Any, hidden_states: torch.Tensor, attention_mask: torch.Tensor, *_: object, **given: Any) -> tuple[
@@ -63,7 +64,12 @@ def attention(self: Any, hidden_states: torch.Tensor, attention_mask: torch.Tens
 
 
 def quicken(model: Module) -> None:
-    """Let a DeBERTa model compute its attention so; other models are left as they are."""
+    """Let a DeBERTa model compute its attention so; models of which `attention` is not true are left as they are."""
     for module in model.modules():
-        if type(module).__name__ == "DisentangledSelfAttention":
+        if (
+            type(module).__name__ == "DisentangledSelfAttention"
+            and getattr(module, "share_att_key", False)  # DeBERTa's first version has a class of the same name
+            and {"c2p", "p2c"} <= set(module.pos_att_type)
+            and module.position_buckets > 0
+        ):
             module.forward = attention.__get__(module)

@@ -37,6 +37,7 @@ from elench.train.options import destination, family_option, start_option
 from elench.train.pairs import (
     ClassifierTask,
     PairEncoder,
+    Teacher,
     TextPair,
     classifier_options,
     predict,
@@ -181,7 +182,7 @@ def figures(model: Module, encoder: PairEncoder, pairs: Sequence[TextPair]) -> d
 @start_option
 @click.option(
     "--teacher", type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Learn also the probabilities of the support model in this folder.",
+    help="Learn also the probabilities of the stored support model in this folder.",
 )  # fmt: skip
 @click.option("--most", type=click.IntRange(1), default=2000, show_default=True, help="Test pairs of each source.")
 def command(
@@ -193,7 +194,8 @@ def command(
     out = destination(out)
     schedule = schedule_of(minutes, steps, lr, batch, seed, threads, pack_only)
     mixture = PairMixture(data, paraphrases, judgements)
-    task = ClassifierTask(len(LABELS), LIMITS, mixture, start, whole=True, family=family, teacher=teacher)
+    taught = Teacher.from_folder(teacher, LABELS, LIMITS) if teacher else None
+    task = ClassifierTask(len(LABELS), LIMITS, mixture, start, whole=True, family=family, teacher=taught)
     model, encoder, run, base = train_classifier(task, schedule, out, seed=seed, resume=resume)
     shown = figures(model, encoder, mixture.tests(most))
     facts = {
@@ -204,7 +206,7 @@ def command(
         "(CC BY-SA 4.0) with right and wrong answers and changed sentences" + (JUDGED if judgements else ""),
         "shares": SHARES,
         **started_from(start),
-        **({"teacher": started_from(teacher)["started from"]} if teacher else {}),
+        **({"teacher": started_from(teacher).get("started from", teacher.name)} if teacher else {}),
         "licence": "CC BY-SA 4.0 (from the training data)",
         "bad at": "two names that changed places, a wrong name or answer of the same kind from the same text; free "
         "paraphrase of text in lower case; arithmetic",
