@@ -203,7 +203,10 @@ def in_torch(identity: Identity) -> Any:
 @pytest.mark.embedded
 @pytest.mark.parametrize(
     ("role", "family"),
-    [*((role, "embedded") for role in ASKED), ("encoder", "large"), ("reader", "large"), ("support", "large")],
+    [
+        *((role, "embedded") for role in ASKED),
+        *((role, "large") for role in ("encoder", "reader", "support", "equivalent", "wellformed")),
+    ],
 )
 def test_every_role_gives_torchs_numbers(role: str, family: str) -> None:
     try:

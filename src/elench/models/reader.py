@@ -170,7 +170,9 @@ def _reading(request: Read, windows: Windows, found: list[tuple[Found, int]], ha
     gold = float(np.exp(max(f.gold for f in golds if f.gold is not None))) if golds and has_gold else None
     overlap = max(f.overlap for f in golds) if gold is not None else None
     span = windows.spans[best.span[0] + offset][0], windows.spans[best.span[1] + offset][1]
-    words = request.text[slice(*span)]
+    words = request.text[slice(*span)].strip()  # DeBERTa has pieces that are only a blank
+    start = request.text.find(words, span[0])
+    span = start, start + len(words)
     confidence = float(np.exp(best.best))
     if unanswerable > 0.5:
         return Reading("", None, unanswerable, confidence, gold, words, overlap)
