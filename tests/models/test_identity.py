@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from elench.cli import cli
 from elench.engine.drive import Driver
-from elench.errors import UsageError
+from elench.errors import MissingModel, UsageError
 from elench.models import checkpoints, shipped
 from elench.models.base import Identity, ModelChoice, ModelSet, load_model, resolve
 from elench.models.checkpoints import file_hash, remembered_hash
@@ -188,3 +188,14 @@ def test_the_large_family_takes_its_own_shipped_models_and_else_the_embedded_one
     assert ModelSet().identity("support").name == "shipped-support"
     listed = CliRunner().invoke(cli, ["models", "list"]).output
     assert re.search(r"support +elench's own +large", listed)
+
+
+def test_a_missing_large_encoder_says_how_to_get_the_whole_family(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELENCH_CACHE", str(tmp_path))
+    monkeypatch.delenv("ELENCH_MODELS", raising=False)
+    with pytest.raises(MissingModel, match=r"get it with: elench models pull --family large$"):
+        ModelSet(family="large").identity("encoder")
+    with pytest.raises(MissingModel, match=r"get it with: elench models pull deberta-v3-xsmall$"):
+        ModelSet({"encoder": "deberta-v3-xsmall"}).identity("encoder")

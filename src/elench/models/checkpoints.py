@@ -179,7 +179,8 @@ def find(choice: ModelChoice) -> Checkpoint:
 
         here = pull(name)
     if here is None:
-        raise MissingModel(f"{choice.role} model {name} is not on this machine; get it with: elench models pull {name}")
+        get = "--family large" if choice.name is None and choice.family == "large" else name
+        raise MissingModel(f"{choice.role} model {name} is not on this machine; get it with: elench models pull {get}")
     return here
 
 
