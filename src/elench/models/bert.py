@@ -190,10 +190,8 @@ def after_attention(weights: Mapping[str, Array], name: str, int8: bool) -> dict
     for part in WHOLE:
         made |= factor(f"{name}.{part}.weight", weights[f"{name}.{part}.weight"], int8=int8)
         made[f"{name}.{part}.bias"] = weights[f"{name}.{part}.bias"].astype(np.float32)
-    for part in ("attention.output.LayerNorm", "output.LayerNorm"):
-        made |= {
-            f"{name}.{part}.{end}": weights[f"{name}.{part}.{end}"].astype(np.float32) for end in ("weight", "bias")
-        }
+    for vector in (f"{name}.{part}.{end}" for part in NORMS for end in ("weight", "bias")):
+        made[vector] = weights[vector].astype(np.float32)
     return made
 
 
