@@ -120,8 +120,8 @@ def command(
         "questions of SQuAD v1.1 train (CC BY-SA 4.0), as written and made bad by rules: " + ", ".join(KINDS),
         "shares": SHARES,
         **started_from(start),
-        "bad at": 'questions of two or three words ("Who ran?"), which it takes for unfinished; sense that needs knowledge '
-        "of the world; a wrong fact in a sensible question",
+        "bad at": 'questions of two or three words ("Who ran?"), which it takes for unfinished; sense that needs '
+        "knowledge of the world; a wrong fact in a sensible question",
         "licence": "CC BY-SA 4.0 (from the training data)",
         **shown,
     }
