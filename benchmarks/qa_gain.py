@@ -31,7 +31,8 @@ from elench.models.torch_networks import Network
 from elench.requests import Read
 from elench.train.examples import Example, read_paragraphs, read_squad
 from elench.train.loop import BASES, Schedule, Trainer, fit
-from elench.train.reader import FILES, EpochSampler, Piece, collate, new_reader, span_loss, tokenised
+from elench.train.reader import collate, new_reader, span_loss
+from elench.train.reader_examples import FILES, EpochSampler, Piece, tokenised
 from elench.train.reader_scores import best_score, some
 
 Scores = np.ndarray[Any, np.dtype[np.float64]]

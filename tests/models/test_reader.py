@@ -110,13 +110,13 @@ def test_long_texts_are_read_where_they_speak_of_the_question(
     filler = "He cooks fish every day. " * 400
     text = filler + "Smiths in Toledo made swords of iron. " + filler
     read = []
-    forward = reader._logits
+    forward = reader.logits
 
     def watch(pairs: list[tuple[list[int], tuple[int, ...]]]) -> list[tuple[object, object, float]]:
         read.extend(reader.tokens.decode(t) for _, t in pairs)
         return forward(pairs)  # type: ignore[return-value]
 
-    monkeypatch.setattr(reader, "_logits", watch)
+    monkeypatch.setattr(reader, "logits", watch)
     reader.answer([Read("Where did smiths made swords?", text)])
     assert len(read) == reader.most and any("toledo" in window for window in read)
     read.clear()

@@ -19,7 +19,7 @@ from elench.models.base import ModelChoice  # noqa: E402
 from elench.models.shipped import grow, load_shipped, shipped_identity, shrink  # noqa: E402
 from elench.train.changes import changed  # noqa: E402
 from elench.train.examples import Example, locate, read_jsonl, read_squad  # noqa: E402
-from elench.train.reader import NEGATIVES, EpochSampler, corpora, crop, tokenised  # noqa: E402
+from elench.train.reader_examples import NEGATIVES, EpochSampler, corpora, crop, tokenised  # noqa: E402
 from elench.train.reader_scores import best_score, fit_belief, near_misses  # noqa: E402
 from tests.train.tiny import tiny_bert, tiny_corpora  # noqa: E402
 

@@ -127,22 +127,23 @@ class SpanReader(Model[Read, Reading]):
         found: list[list[tuple[Found, int]]] = [[] for _ in batch]
         sizes = [len(question) + b - a + 4 for _, (a, b), question in jobs]
         for group in pack(sizes, self.at_once):
-            logits = self._logits([(jobs[i][2], texts[jobs[i][0]].ids[slice(*jobs[i][1])]) for i in group])
-            for i, (start, end, none) in zip(group, logits, strict=True):
+            logits = self.logits([(jobs[i][2], texts[jobs[i][0]].ids[slice(*jobs[i][1])]) for i in group])
+            for i, (start, end) in zip(group, logits, strict=True):
                 row, (a, b), _ = jobs[i]
                 gold = [(x - a, y - a) for x, y in golds[row] if a <= x and y < b]
-                found[row].append((decode(start, end, none, gold, self.belief), a))
+                none = float(start[0] + end[0])
+                found[row].append((decode(start[1:], end[1:], none, gold, self.belief), a))
         return [_reading(r, t, f, bool(g)) for r, t, f, g in zip(batch, texts, found, golds, strict=True)]
 
-    def _logits(self, pairs: list[tuple[list[int], tuple[int, ...]]]) -> list[tuple[Floats, Floats, float]]:
-        """Start and end logits over the text tokens of each pair, and the logit of "no answer"."""
+    def logits(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[tuple[Floats, Floats]]:
+        """Start and end logits of each question and text: of "no answer" first, then of the text's tokens."""
         framed = [self.tokens.pair(question, text) for question, text in pairs]
         rows = [row for row, _ in framed]
         types = padded([[int(k >= begin) for k in range(max(map(len, rows)))] for _, begin in framed])
         starts, ends = self.network.spans(rows, types)
+        columns = [[0, *range(begin, begin + len(text))] for (_, begin), (_, text) in zip(framed, pairs, strict=True)]
         return [
-            (s[b : b + len(t)].astype(np.float64), e[b : b + len(t)].astype(np.float64), float(s[0]) + float(e[0]))
-            for s, e, (_, b), (_, t) in zip(starts, ends, framed, pairs, strict=True)
+            (s[at].astype(np.float64), e[at].astype(np.float64)) for s, e, at in zip(starts, ends, columns, strict=True)
         ]
 
 

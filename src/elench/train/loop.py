@@ -272,11 +272,18 @@ def start_from(folder: Path, named: dict[str, torch.nn.Parameter]) -> None:
 
 def started_from(folder: Path | None) -> dict[str, str]:
     """For a card: which stored model was trained further."""
-    if folder is None or not (folder / "card.json").exists():
-        return {}
+    return {"started from": _described(folder)} if folder and (folder / "card.json").exists() else {}
+
+
+def taught_by(folder: Path | None) -> dict[str, str]:
+    """For a card: whose probabilities were learnt."""
+    return {"teacher": _described(folder)} if folder else {}
+
+
+def _described(folder: Path) -> str:
     card = json.loads((folder / "card.json").read_text())
     seen = f"{card['examples']} examples" if "examples" in card else f"{card['passages']} passages"
-    return {"started from": f"{card['name']} of {seen}, {card['minutes']} minutes"}
+    return f"{card['name']} of {seen}, {card['minutes']} minutes, on {card['base']}"
 
 
 def freeze(model: Module, *endings: str) -> None:

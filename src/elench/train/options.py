@@ -25,6 +25,11 @@ start_option = click.option(
     help="Start from the stored model or checkpoint in this folder instead of the base encoder.",
 )  # fmt: skip
 
+teacher_option = click.option(
+    "--teacher", type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Learn also the probabilities of the stored model in this folder.",
+)  # fmt: skip
+
 
 def train_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """--data, --out, --minutes, --steps, --seed, --threads, --resume."""

@@ -32,8 +32,8 @@ from elench.train.claims import (
 )
 from elench.train.examples import read_paragraphs
 from elench.train.judged_summaries import FILES, draw, judged_claims
-from elench.train.loop import schedule_of, started_from
-from elench.train.options import destination, family_option, start_option
+from elench.train.loop import schedule_of, started_from, taught_by
+from elench.train.options import destination, family_option, start_option, teacher_option
 from elench.train.pairs import (
     ClassifierTask,
     PairEncoder,
@@ -186,10 +186,7 @@ def figures(model: Module, encoder: PairEncoder, pairs: Sequence[TextPair]) -> d
 )  # fmt: skip
 @family_option
 @start_option
-@click.option(
-    "--teacher", type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Learn also the probabilities of the stored support model in this folder.",
-)  # fmt: skip
+@teacher_option
 @click.option("--most", type=click.IntRange(1), default=2000, show_default=True, help="Test pairs of each source.")
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, lr: float,
@@ -212,7 +209,7 @@ def command(
         "(CC BY-SA 4.0) with right and wrong answers and changed sentences" + (JUDGED if judgements else ""),
         "shares": SHARES,
         **started_from(start),
-        **({"teacher": started_from(teacher).get("started from", teacher.name)} if teacher else {}),
+        **taught_by(teacher),
         "licence": "CC BY-SA 4.0 (from the training data)",
         "bad at": BAD_AT[family],
         **{f"kept back, {kind}": row for kind, row in shown.items()},
