@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from elench.metrics import ReferenceMetric, Score, register
 from elench.records.record import Record
 from elench.requests import Classify
+from elench.text.answers import with_question
 
 
 @register
@@ -15,8 +16,8 @@ from elench.requests import Classify
 class Equivalent(ReferenceMetric):
     """Equivalence: the probability that the answer says the same as a reference, to this question.
 
-    A model reads "question reference" and "question answer" as a pair. It was trained on judged answers and on copies
-    of right ones with a negation, number or name changed.
+    A model reads "question reference" and "question answer" as a pair, of a long question the last 40 words. It was
+    trained on judged answers and on copies of right ones with a negation, number or name changed.
     """
 
     name: ClassVar[str] = "equivalent"
@@ -40,5 +41,6 @@ class Equivalent(ReferenceMetric):
 
     async def compare(self, candidate: str, reference: str, record: Record) -> Score:
         question = self.text(record, "question")
-        said = await Classify("equivalent", f"{question} {reference}", f"{question} {candidate}")
+        texts = [with_question(question, answer) for answer in (reference, candidate)]
+        said = await Classify("equivalent", *texts)
         return Score(said["equivalent"], {"probability": said["equivalent"]})

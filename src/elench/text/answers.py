@@ -38,6 +38,16 @@ def agreement(answer: str, other: str) -> float:
     return max(f1(one, two), f1(*(" ".join(re.findall(r"\w+", t)) for t in (one, two))))
 
 
+ASKED = 40
+"""Words of a question that stay with its answer, from the end, where people put what they ask."""
+
+
+def with_question(question: str, answer: str) -> str:
+    """The answer after its question; of a long question (a story, an experiment) only the end, or the answer would be
+    the smaller part of what is compared."""
+    return " ".join([*question.split()[-ASKED:], answer])
+
+
 def holds(text: str, phrase: str) -> bool:
     """Does the phrase occur in the text, word for word, whatever its case and punctuation?"""
     inside, wanted = (" ".join(re.findall(r"\w+", t.casefold())) for t in (text, phrase))

@@ -18,7 +18,7 @@ import numpy as np
 
 from elench.evaluate.kept_back import is_kept_back
 from elench.stats.roc import auc
-from elench.text.answers import f1
+from elench.text.answers import f1, with_question
 from elench.train.changes import EDITS
 from elench.train.loop import schedule_of, started_from
 from elench.train.options import destination, family_option, start_option
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
 LABELS = ["equivalent"]
-LIMITS = (96, 96)
+LIMITS = (128, 128)
 FILES = {"evouna_nq.jsonl": "correct", "semeval2013.jsonl": "correct", "sas.jsonl": "similarity"}
 HIGHEST = {"sas.jsonl": 2.0}
 MADE = 0.25
@@ -74,7 +74,7 @@ def judged(folder: Path) -> tuple[list[JudgedAnswer], list[JudgedAnswer]]:
 
 def pair_of(question: str, reference: str, answer: str, target: float) -> TextPair:
     """How a judged answer is shown to the model."""
-    return TextPair(f"{question} {reference}", f"{question} {answer}", target)
+    return TextPair(with_question(question, reference), with_question(question, answer), target)
 
 
 def nearest(row: JudgedAnswer) -> str:
