@@ -11,6 +11,7 @@ from elench.metrics.grounding import SUPPORTED, ClaimVerdict, evidence, judge, r
 from elench.metrics.support import claims
 from elench.records.record import Record
 from elench.requests import together
+from elench.text.answers import with_question
 
 
 async def supported_claims(record: Record, references: tuple[str, ...], *passages: str) -> list[list[ClaimVerdict]]:
@@ -20,7 +21,7 @@ async def supported_claims(record: Record, references: tuple[str, ...], *passage
         raise Unscored("no word in the context")
     found = [claims(reference) for reference in references]
     if record.question:
-        found = [[f"{record.question} {c}" if len(part) == 1 else c for c in part] for part in found]
+        found = [[with_question(record.question, c) if len(part) == 1 else c for c in part] for part in found]
     said = await together(*[together(*[judge(claim, source) for claim in part]) for part in found if part])
     if not said:
         raise Unscored("no word in the references")

@@ -12,6 +12,7 @@ from elench.metrics import Metric, Score, param, register
 from elench.metrics.grounding import evidence, judge, read_source
 from elench.records.record import Record
 from elench.requests import together
+from elench.text.answers import with_question
 from elench.text.one_sided import new_names, new_numbers
 from elench.text.passages import sentences
 from elench.text.roots import is_stop_word, root, words_of
@@ -78,7 +79,9 @@ class Support(Metric):
         if not found:
             raise Unscored("no word to judge")
         if self.judged(record) == "answer" and record.question:
-            found = [f"{record.question} {c}" if len(found) == 1 or len(c.split()) < SHORT else c for c in found]
+            found = [
+                with_question(record.question, c) if len(found) == 1 or len(c.split()) < SHORT else c for c in found
+            ]
         source = await read_source(context)
         if not source.sentences:
             raise Unscored("no word in the context")

@@ -1,4 +1,4 @@
-"""equivalent: a long question does not push the answers out of sight."""
+"""A long question does not push the answers out of sight."""
 
 from __future__ import annotations
 
@@ -25,3 +25,11 @@ def test_a_long_question_does_not_hide_the_answers() -> None:
     right, wrong, late_right, late_wrong = found
     assert right > 0.5 > wrong
     assert late_right > 0.5 > late_wrong
+
+
+def test_support_judges_the_answer_to_a_long_question() -> None:
+    source = "Julius Caesar was a Roman general. He was killed in Rome in 44 BC by a group of senators."
+    record = {"question": f"{STORY} {QUESTION}", "context": source}
+    answers = [{**record, "answer": "Rome"}, {**record, "answer": "He was never killed."}]
+    right, wrong = elench.score(answers, "support", judge="answer").values("support")
+    assert right > 0.5 > wrong
