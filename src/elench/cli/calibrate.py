@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     help="Make elench's own profiles from the rated files in DATA; -o is then a folder.",
 )
 @click.option("--keep", type=click.Path(path_type=Path), help="With --shipped: folder that keeps the scores.")
+@click.option(
+    "--only",
+    multiple=True,
+    type=click.Choice(("questions", "answers", "summaries")),
+    help="With --shipped: make this profile anew (repeatable), keep the others.",
+)
 @click.option("-m", "--metrics", "specs", multiple=True, metavar="SPEC[,SPEC…]", help="Metrics to choose from.")
 @click.option("--scores", "score_files", multiple=True, type=click.Path(path_type=Path), help="Output of elench score.")
 @click.option("-d", "--dimension", "dimensions", multiple=True, help="Only this human dimension (repeatable).")
@@ -46,9 +52,10 @@ if TYPE_CHECKING:
 @seed_option
 @model_options
 def command(
-    rated: Path | None, out: Path, shipped: Path | None, keep: Path | None, specs: tuple[str, ...],
-    score_files: tuple[Path, ...], dimensions: tuple[str, ...], prior: str | None, docs: Path | None, sample: int,
-    seed: int, family: str, model: tuple[str, ...], dtype: str, device: str | None, pull: bool,
+    rated: Path | None, out: Path, shipped: Path | None, keep: Path | None, only: tuple[str, ...],
+    specs: tuple[str, ...], score_files: tuple[Path, ...], dimensions: tuple[str, ...], prior: str | None,
+    docs: Path | None, sample: int, seed: int, family: str, model: tuple[str, ...], dtype: str, device: str | None,
+    pull: bool,
 ) -> None:  # fmt: skip
     """Learn from the ratings in RATED which mix of metrics predicts people, and write it as a profile.
 
@@ -66,7 +73,7 @@ def command(
     if not metrics and not score_files:
         say_unasked(models, [metric(spec) for candidates in CANDIDATES.values() for spec in candidates])
     if shipped is not None:
-        contents = _make_shipped(shipped, out, keep or out, models, sample, seed)
+        contents = _make_shipped(shipped, out, keep or out, only, models, sample, seed)
         if docs is not None:
             from elench.show.profiles_page import profiles_page
 
@@ -98,14 +105,18 @@ def _shipped_prior(judge: str, metrics: Sequence[str]) -> ProfileFile | None:
 
 
 def _make_shipped(
-    data: Path, out: Path, keep: Path, models: ModelSet, sample: int, seed: int
-) -> dict[str, dict[str, object]]:
+    data: Path, out: Path, keep: Path, only: Collection[str], models: ModelSet, sample: int, seed: int
+) -> dict[str, Mapping[str, Any]]:
     from elench.evaluate.calibrate_shipped import SHIPPED, make_shipped
+    from elench.metrics.profile import read_profile
 
     out.mkdir(exist_ok=True)
     keep.mkdir(exist_ok=True)
-    contents = {}
+    contents: dict[str, Mapping[str, Any]] = {}
     for name in SHIPPED:
+        if only and name not in only:
+            contents[name] = read_profile(name).content
+            continue
         content = contents[name] = make_shipped(name, data, keep, models, sample, seed)
         (out / f"{name}.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         show(content, name)
