@@ -15,7 +15,7 @@ from elench.errors import UsageError  # noqa: E402
 from elench.models import reader as module  # noqa: E402
 from elench.models.base import ModelChoice, load_model  # noqa: E402
 from elench.models.long_texts import split, worth_reading  # noqa: E402
-from elench.models.reader import SpanReader, decode  # noqa: E402
+from elench.models.reader import Fitted, SpanReader, decode  # noqa: E402
 from elench.requests import Read  # noqa: E402
 from tests.train.tiny import OTHER, STORY, tiny_bert  # noqa: E402
 
@@ -173,8 +173,24 @@ def test_the_shipped_reader_answers_and_declines() -> None:
 def test_a_calibrated_reader_scales_and_shifts_the_odds_of_no_answer_and_keeps_the_order_of_spans() -> None:
     start, end, none = np.log([0.5, 0.25]), np.log([0.25, 0.5]), np.log(0.1)
     spans = 0.5 * 0.25 + 0.5 * 0.5 + 0.25 * 0.5  # first token, both, second token: by hand
-    plain, changed = decode(start, end, none, []), decode(start, end, none, [], (0.5, 1.0))
+    plain, changed = decode(start, end, none, []), decode(start, end, none, [], Fitted((0.5, 1.0)))
     assert plain.none == pytest.approx(np.log(0.1 / (0.1 + spans)))
     odds = np.exp(0.5 * np.log(0.1 / spans) + 1.0)
     assert changed.none == pytest.approx(np.log(odds / (1 + odds)))
     assert changed.span == plain.span == (0, 1)
+
+
+def test_the_usual_length_parts_two_answers_that_were_joined() -> None:
+    # tokens 0 and 2 are both likely answers; first and last apart, "0 to 2" is the likeliest span
+    start, end = np.log([0.55, 0.05, 0.40]), np.log([0.40, 0.05, 0.55])
+    usual = tuple(np.log([0.6, 0.3, 0.1]))
+    plain, fitted = (decode(start, end, -20.0, [(2, 2)], f) for f in (Fitted(), Fitted(lengths=usual)))
+    assert plain.span == (0, 2) and fitted.span in ((0, 0), (2, 2))
+    # by hand: first × last × usual length of the spans 0, 1, 2, 0-1, 1-2, 0-2
+    one, two, three = 0.6 * np.array([0.22, 0.0025, 0.22]), 0.3 * np.array([0.0275, 0.0275]), 0.1 * 0.3025
+    total = one.sum() + two.sum() + three
+    assert fitted.gold == pytest.approx(np.log(one[2] / total)) and fitted.best == pytest.approx(np.log(one[0] / total))
+    # a length beyond the last known one counts like it
+    assert decode(start, end, -20.0, [], Fitted(lengths=usual[:2])).best == pytest.approx(
+        np.log(one[0] / (one.sum() + two.sum() + 0.3 * 0.3025))
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from elench.models.shipped import grow, load_shipped, shipped_identity, shrink  
 from elench.train.changes import changed  # noqa: E402
 from elench.train.examples import Example, locate, read_jsonl, read_squad  # noqa: E402
 from elench.train.reader_examples import NEGATIVES, EpochSampler, corpora, crop, tokenised  # noqa: E402
-from elench.train.reader_scores import best_score, fit_belief, near_misses  # noqa: E402
+from elench.train.reader_scores import best_score, fit_belief, length_scores, near_misses  # noqa: E402
 from tests.train.tiny import tiny_bert, tiny_corpora  # noqa: E402
 
 
@@ -162,6 +163,13 @@ def test_the_fitted_belief_is_the_logistic_regression_of_statsmodels() -> None:
     found = fit_belief(list(1 / (1 + np.exp(-odds))), list(answerable))
     outside = sm.Logit(1.0 - answerable, sm.add_constant(odds)).fit(disp=0).params
     assert found == pytest.approx((outside[1], outside[0]), abs=0.02)  # a little shrunk towards a factor of 1
+
+
+def test_lengths_are_scored_by_their_share() -> None:
+    made = length_scores([1, 1, 2, 400])  # of 4 answers and 30 halves: an answer too long counts as the longest
+    assert len(made) == 30
+    assert made[:3] == pytest.approx([log(2.5 / 19), log(1.5 / 19), log(0.5 / 19)])
+    assert made[-1] == pytest.approx(log(1.5 / 19))
 
 
 def test_near_misses_are_half_unanswerable_and_do_not_hold_the_answer() -> None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from elench.models.base import Identity, Model, ModelChoice
 from elench.models.checkpoints import checkpoint_identity, find, is_text_to_text
 from elench.models.long_texts import Windows, split, worth_reading
 from elench.models.packing import pack
-from elench.models.shipped import CALIBRATED, WEIGHTS, shipped_config, shipped_identity
+from elench.models.shipped import CALIBRATED, LENGTHS, WEIGHTS, shipped_config, shipped_identity
 from elench.models.tokens import Tokens, padded
 from elench.models.transformer import load_stored, load_transformer, token_budget
 from elench.requests import Floats, Read, Reading, Span
@@ -28,9 +28,19 @@ ALIKE = {c: f"[{same}]" for same in ("'’‘`´", '"“”„', "\\-‐‑–�
 """Characters that are written one for another."""
 LONGEST = 30
 """Most tokens an answer may have."""
-Belief = tuple[float, float]
-"""How the log-odds of "no answer" are calibrated: factor and shift, fitted on kept-back articles (`train reader`)."""
-AS_IT_IS: Belief = (1.0, 0.0)
+
+
+class Fitted(NamedTuple):
+    """What is fitted on kept-back articles after the training (`train reader`)."""
+
+    belief: tuple[float, float] = (1.0, 0.0)
+    """How the log-odds of "no answer" are calibrated: factor and shift."""
+    lengths: tuple[float, ...] = ()
+    """What an answer of 1, 2, … tokens adds to its score; longer ones get the last. First and last token are
+    guessed apart, so without it a span may begin with one answer and end with another."""
+
+
+AS_IT_IS = Fitted()
 
 
 @dataclass(frozen=True)
@@ -45,23 +55,25 @@ class Found:
     """Expected F1, in tokens, of a span drawn by its probability with the gold one; not a log."""
 
 
-def decode(start: Floats, end: Floats, none: float, gold: Sequence[Span], belief: Belief = AS_IT_IS) -> Found:
+def decode(start: Floats, end: Floats, none: float, gold: Sequence[Span], fitted: Fitted = AS_IT_IS) -> Found:
     """Best span, "no answer" and gold of one window from its logits over text tokens, on one common scale.
 
-    P(i, j) ∝ exp(start_i + end_j) over i ≤ j < i + 30, P(no answer) ∝ exp(`none`), calibrated by `belief`; gold is the
-    sum over its places.
+    P(i, j) ∝ exp(start_i + end_j + lengths_(j - i)) over i ≤ j < i + 30, P(no answer) ∝ exp(`none`), calibrated by
+    `fitted`; gold is the sum over its places.
     """
     n = len(start)
     width = min(max([LONGEST, *(b - a + 1 for a, b in gold)]), n)
     padded = np.concatenate([end, np.full(width, -np.inf)])
     scores = start[:, None] + np.lib.stride_tricks.sliding_window_view(padded, width)[:n]
+    if fitted.lengths:
+        scores = scores + np.array(fitted.lengths)[np.minimum(np.arange(width), len(fitted.lengths) - 1)]
     some = float(np.logaddexp.reduce(scores, axis=None))
-    none = some + belief[0] * (none - some) + belief[1]
+    none = some + fitted.belief[0] * (none - some) + fitted.belief[1]
     total = float(np.logaddexp(some, none))
     i, length = np.unravel_index(int(np.argmax(scores)), scores.shape)
     at_gold, overlap = None, 0.0
     if gold:
-        logs = [float(start[a] + end[b]) for a, b in gold]
+        logs = [float(scores[a, b - a]) for a, b in gold]
         at_gold = min(0.0, float(np.logaddexp.reduce(logs)) - total)
         overlap = float((np.exp(scores - total) * _shared(n, width, gold)).sum())
     return Found(float(scores[i, length]) - total, (int(i), int(i + length)), none - total, at_gold, min(1.0, overlap))
@@ -90,9 +102,9 @@ class SpanReader(Model[Read, Reading]):
     most = 4
     """Windows of a long text that are read; the others share less with the question."""
 
-    def __init__(self, network: Any, tokens: Tokens, at_once: int = 512, belief: Belief = AS_IT_IS) -> None:
+    def __init__(self, network: Any, tokens: Tokens, at_once: int = 512, fitted: Fitted = AS_IT_IS) -> None:
         """`network.spans(rows, types)` gives start and end logits; `at_once` bounds the tokens of one pass."""
-        self.network, self.tokens, self.at_once, self.belief = network, tokens, at_once, belief
+        self.network, self.tokens, self.at_once, self.fitted = network, tokens, at_once, fitted
         self._windows = lru_cache(maxsize=512)(self._split)
 
     def lengths(self, requests: Sequence[Read]) -> list[int]:
@@ -132,7 +144,7 @@ class SpanReader(Model[Read, Reading]):
                 row, (a, b), _ = jobs[i]
                 gold = [(x - a, y - a) for x, y in golds[row] if a <= x and y < b]
                 none = float(start[0] + end[0])
-                found[row].append((decode(start[1:], end[1:], none, gold, self.belief), a))
+                found[row].append((decode(start[1:], end[1:], none, gold, self.fitted), a))
         return [_reading(r, t, f, bool(g)) for r, t, f, g in zip(batch, texts, found, golds, strict=True)]
 
     def logits(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[tuple[Floats, Floats]]:
@@ -190,11 +202,12 @@ def resolve(choice: ModelChoice) -> Identity:
     return checkpoint_identity(choice, "text" if is_text_to_text(found.folder) else "checkpoint", found)
 
 
-def _belief(identity: Identity) -> Belief:
+def _fitted(identity: Identity) -> Fitted:
     if identity.kind != "shipped":
         return AS_IT_IS
-    factor, shift = shipped_config(identity.role, identity.folder)["settings"].get(CALIBRATED, AS_IT_IS)
-    return float(factor), float(shift)
+    settings = shipped_config(identity.role, identity.folder)["settings"]
+    factor, shift = settings.get(CALIBRATED, AS_IT_IS.belief)
+    return Fitted((float(factor), float(shift)), tuple(settings.get(LENGTHS, ())))
 
 
 def load(identity: Identity) -> Model[Read, Reading]:
@@ -202,7 +215,7 @@ def load(identity: Identity) -> Model[Read, Reading]:
         from elench.models.deberta import network
 
         assert identity.base
-        return SpanReader(network(identity), Tokens.from_folder(identity.base), belief=_belief(identity))
+        return SpanReader(network(identity), Tokens.from_folder(identity.base), fitted=_fitted(identity))
     if identity.kind == "text":
         from elench.models.text_reader import TextReader
 
@@ -214,4 +227,4 @@ def load(identity: Identity) -> Model[Read, Reading]:
     else:
         loaded = load_transformer(identity, "AutoModelForQuestionAnswering")
     tokens = Tokens.from_transformers(loaded.tokenizer)
-    return SpanReader(Network(loaded.model, tokens), tokens, token_budget(loaded, 512), _belief(identity))
+    return SpanReader(Network(loaded.model, tokens), tokens, token_budget(loaded, 512), _fitted(identity))

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 M = TypeVar("M")
 SHIPPED = Path(str(files("elench_models"))) if find_spec("elench_models") else Path("elench-models-not-installed")
 WEIGHTS = "weights.safetensors"
-CALIBRATED = "calibrated"
-"""The setting that changes a model's numbers without being a tensor; it is part of the model's hash."""
+CALIBRATED, LENGTHS = "calibrated", "lengths"
+"""Settings that change a model's numbers without being a tensor; they are part of the model's hash."""
 
 
 def shrink(tensors: Mapping[str, torch.Tensor], kind: str = "fp16") -> dict[str, torch.Tensor]:
@@ -127,7 +127,7 @@ def shipped_identity(choice: ModelChoice, folder: Path | None = None, base: Path
     if remembered_hash(base / "model.safetensors") != config["base_sha256"]:
         raise MissingModel(f"{base}: not the base the shipped {role} was trained on; run: elench models verify")
     parts = [config["base_sha256"], remembered_hash(home / WEIGHTS)]
-    parts += [json.dumps(config["settings"][CALIBRATED])] if CALIBRATED in config["settings"] else []
+    parts += [json.dumps(config["settings"][name]) for name in (CALIBRATED, LENGTHS) if name in config["settings"]]
     digest = hashlib.sha256(" ".join(parts).encode()).hexdigest()
     name = folder.name if folder else "-".join(["shipped", *home.relative_to(SHIPPED).parts])
     plain = ModelChoice(role, dtype="int8" if choice.dtype == "int8" else "float32")

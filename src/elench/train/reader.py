@@ -16,7 +16,8 @@ import numpy as np
 
 from elench.models.base import ModelChoice
 from elench.models.checkpoints import find, need
-from elench.models.shipped import CALIBRATED, save_shipped
+from elench.models.reader import Fitted, SpanReader
+from elench.models.shipped import CALIBRATED, LENGTHS, save_shipped
 from elench.models.tokens import Tokens
 from elench.models.torch_networks import Network
 from elench.requests import Read
@@ -45,7 +46,16 @@ from elench.train.options import (
     train_options,
 )
 from elench.train.reader_examples import CLOZE, NEGATIVES, ROUNDS, EpochSampler, Piece, corpora, tokenised
-from elench.train.reader_scores import fit_belief, near_misses, score_file, show_quality, some
+from elench.train.reader_scores import (
+    fit_belief,
+    fit_lengths,
+    length_scores,
+    near_misses,
+    score_file,
+    show_quality,
+    some,
+    weighed,
+)
 from elench.train.reader_teacher import SpanTeacher
 
 if TYPE_CHECKING:
@@ -138,11 +148,11 @@ def train(
     return model, tokenizer, run
 
 
-def pack(
-    model: Module, base: Path, out: Path, family: str, belief: tuple[float, float], facts: dict[str, object]
-) -> None:
+def pack(model: Module, base: Path, out: Path, family: str, fitted: Fitted, facts: dict[str, object]) -> None:
     """Store the trained reader with its card."""
-    settings, kind = {CALIBRATED: list(belief)}, "fp16" if family == "embedded" else "int8"
+    settings: dict[str, object] = {CALIBRATED: list(fitted.belief)}
+    settings |= {LENGTHS: list(fitted.lengths)} if fitted.lengths else {}
+    kind = "fp16" if family == "embedded" else "int8"
     size = save_shipped(model, out, base_name=BASES[family], base=base, settings=settings, kind=kind)
     write_card(
         out,
@@ -162,23 +172,29 @@ def pack(
 
 
 class Calibration(NamedTuple):
-    """How the probability of "no answer" was fitted, and how good the reader is on articles kept back."""
+    """What was fitted after the training, and how good the reader is on articles kept back."""
 
-    belief: tuple[float, float]
+    fitted: Fitted
+    weight: float
+    """Of the usual length of answers."""
     questions: int
     held: dict[str, float]
 
 
-def _calibrate(network: Module, tokens: Tokens, kept: list[Example], most: int) -> Calibration:
-    from elench.models import reader
-
-    raw = reader.SpanReader(Network(network, tokens), tokens)
-    pairs = near_misses([e for e in kept if e.start >= 0], most or 400)
-    readings = raw.answer_all([Read(e.question, e.context) for e in pairs])
+def _calibrate(network: Module, tokens: Tokens, parts: tuple[list[Example], list[Example]], most: int) -> Calibration:
+    """First the weight of an answer's length, then the belief in "no answer"."""
+    known, kept = parts
+    raw = SpanReader(Network(network, tokens), tokens)
+    usual = length_scores([len(ids) for ids in tokens.ids([e.answers[0] for e in known if e.start >= 0])])
+    answerable = [e for e in kept if e.start >= 0]
+    weight = fit_lengths(raw, usual, some(answerable, most or 400))
+    fitted = Fitted(lengths=weighed(usual, weight))
+    pairs = near_misses(answerable, most or 400)
+    readings = SpanReader(raw.network, tokens, fitted=fitted).answer_all([Read(e.question, e.context) for e in pairs])
     belief = fit_belief([r.unanswerable for r in readings], [bool(e.answers) for e in pairs])
-    calibrated = reader.SpanReader(raw.network, tokens, belief=belief)
-    held = score_file(calibrated, some(kept, most or 100))
-    return Calibration(belief, len(pairs), {k: round(held[k], 3) for k in ("n", "em", "f1", "auc")})
+    fitted = fitted._replace(belief=belief)
+    held = score_file(SpanReader(raw.network, tokens, fitted=fitted), some(kept, most or 100))
+    return Calibration(fitted, weight, len(pairs), {k: round(held[k], 3) for k in ("n", "em", "f1", "auc")})
 
 
 @click.command()
@@ -224,7 +240,7 @@ def command(
             data, base, out, schedule, negatives=negatives, more=more, resume=resume, start=start, family=family,
             teacher=teacher,
         )  # fmt: skip
-    found = _calibrate(network, Tokens.from_transformers(tokenizer), corpora(data)[1], most)
+    found = _calibrate(network, Tokens.from_transformers(tokenizer), corpora(data, more), most)
     shares = ", ".join(f"{kind} {share:g}" for kind, share in NEGATIVES.items())
     facts = {
         "steps": run.step, "minutes": round(run.seconds / 60, 1), "examples": run.examples, "seed": seed,
@@ -232,7 +248,8 @@ def command(
         "questions of other files": sum(len(read_examples(file)) for file in more),
         "learning rate": lr, "batch": batch, "machine": "2-core CPU machine, no GPU",
         "calibrated on": f"{found.questions} questions of the kept-back articles, half of them made unanswerable",
+        "usual length of an answer": f"weight {found.weight:g}, the best on these articles",
         **started_from(start), **taught_by(teacher), "kept-back articles": found.held,
     }  # fmt: skip
-    pack(network, base, out, family, found.belief, facts)
+    pack(network, base, out, family, found.fitted, facts)
     click.echo(f"{out}: {run.step} steps, {run.seconds / 60:.1f} min; kept-back articles: {found.held}")

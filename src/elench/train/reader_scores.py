@@ -13,6 +13,7 @@ import numpy as np
 
 from elench.grid import Grid
 from elench.models.base import Model, ModelChoice, load_model
+from elench.models.reader import LONGEST, Fitted, SpanReader
 from elench.requests import Read, Reading
 from elench.show.tables import render
 from elench.stats.roc import Bin, auc, calibration_error, reliability
@@ -23,6 +24,8 @@ from elench.train.loop import write_card
 
 NEAR = 6
 """Paragraphs of the same article from which the one nearest to the question is taken as a near miss."""
+LENGTH_WEIGHTS = (0.0, 0.15, 0.3, 0.5, 0.7)
+"""Of the usual length of answers, tried on articles kept back."""
 
 
 def best_score(said: str, golds: Sequence[str]) -> tuple[float, float]:
@@ -83,6 +86,29 @@ def fit_belief(unanswerable: Sequence[float], answerable: Sequence[bool]) -> tup
 
     factor, shift = minimize(cost, np.array([1.0, 0.0]), method="Nelder-Mead").x
     return round(float(factor), 4), round(float(shift), 4)
+
+
+def length_scores(lengths: Sequence[int]) -> list[float]:
+    """Log shares of answers of 1 to LONGEST tokens, with half an answer of each length added."""
+    counts = np.bincount(np.clip(lengths, 1, LONGEST), minlength=LONGEST + 1)[1:] + 0.5
+    return [float(x) for x in np.log(counts / counts.sum())]
+
+
+def fit_lengths(reader: SpanReader, scores: Sequence[float], kept: Sequence[Example]) -> float:
+    """How much the usual length of answers shall weigh: the weight whose answers to kept-back questions have the
+    highest mean F1, the lowest of equals."""
+
+    def worth(weight: float) -> float:
+        fitted = Fitted(lengths=weighed(scores, weight))
+        readings = SpanReader(reader.network, reader.tokens, reader.at_once, fitted).answer_all(requests)
+        return sum(best_score(r.best, e.answers)[1] for r, e in zip(readings, kept, strict=True))
+
+    requests = [Read(e.question, e.context) for e in kept]
+    return max(LENGTH_WEIGHTS, key=worth)
+
+
+def weighed(scores: Sequence[float], weight: float) -> tuple[float, ...]:
+    return tuple(round(weight * x, 4) for x in scores) if weight else ()
 
 
 def near_misses(examples: Sequence[Example], n: int, seed: int = 1) -> list[Example]:
