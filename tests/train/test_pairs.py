@@ -25,7 +25,7 @@ class Fixed(torch.nn.Module):
         return type("Out", (), {"logits": self.odds.expand(len(input_ids), -1)})
 
 
-def encoded(target: int) -> Encoded:
+def encoded(target: float) -> Encoded:
     return Encoded((1, 2, 3), 2, TextPair("a", "b", target))
 
 
@@ -48,3 +48,16 @@ def test_half_of_the_loss_is_the_teachers() -> None:
     found = teacher.loss(Fixed([0.5, 0.25, 0.25]), [encoded(CONTRADICTED), encoded(CONTRADICTED)])
     soft = -(0.7 * log(0.5) + 0.3 * log(0.25))
     assert float(found) == pytest.approx((-log(0.25) + soft) / 2, abs=2e-3)  # the teacher answers in bfloat16
+
+
+def test_a_teacher_of_a_number() -> None:
+    class Fixed1(Fixed):
+        def __init__(self, chance: float) -> None:
+            super().__init__([chance / (1 - chance)])  # the logit of one output
+
+    teacher = Teacher(Fixed1(0.8), Words())
+    found = teacher.loss(Fixed1(0.5), [encoded(1.0), encoded(1.0)])
+    soft = -(0.8 * log(0.5) + 0.2 * log(0.5))
+    assert float(found) == pytest.approx((-log(0.5) + soft) / 2, abs=2e-3)
+    sure = teacher.loss(Fixed1(0.9), [encoded(0.0)])
+    assert float(sure) == pytest.approx((-log(0.1) - 0.8 * log(0.9) - 0.2 * log(0.1)) / 2, abs=5e-3)

@@ -155,12 +155,15 @@ class Teacher:
         return cls(model.eval(), PairEncoder(tokenizer, limits))
 
     def loss(self, model: Module, batch: Sequence[Encoded]) -> torch.Tensor:
-        """Half the cross entropy of the true class, half that of the teacher's probabilities."""
+        """Half the cross entropy of the true class (or number), half that of the teacher's probabilities."""
         import torch
 
         said = logits(model, batch)
         wanted = torch.from_numpy(predict(self.model, self.encoder([e.pair for e in batch])))
-        soft = -(wanted * said.log_softmax(1)).sum(1).mean()
+        if said.shape[1] == 1:
+            soft = torch.nn.functional.binary_cross_entropy_with_logits(said, wanted)
+        else:
+            soft = -(wanted * said.log_softmax(1)).sum(1).mean()
         return (hard_loss(said, batch) + soft) / 2
 
 

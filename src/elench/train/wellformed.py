@@ -21,10 +21,20 @@ from elench.requests import Parse
 from elench.stats.roc import auc
 from elench.train.bad_questions import KINDS, Asked, BadQuestions
 from elench.train.examples import Example, read_paragraphs
-from elench.train.loop import schedule_of, started_from
-from elench.train.options import destination, family_option, start_option
-from elench.train.pairs import ClassifierTask, TextPair, classifier_options, predict, ship, train_classifier
+from elench.train.loop import schedule_of, started_from, taught_by
+from elench.train.options import destination, family_option, start_option, teacher_option
+from elench.train.pairs import (
+    ClassifierTask,
+    Teacher,
+    TextPair,
+    classifier_options,
+    predict,
+    ship,
+    shipped_labels,
+    train_classifier,
+)
 
+LABELS = ["well formed"]
 LIMITS = (64, 0)
 SHARES = {"rated": 0.26, "real": 0.34, "bad": 0.4}
 REAL = 0.95
@@ -89,9 +99,10 @@ class QuestionMixture:
 @classifier_options(lr=2e-4, batch=32)
 @family_option
 @start_option
+@teacher_option
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, lr: float,
-    batch: int, family: str, start: Path | None, pack_only: bool,
+    batch: int, family: str, start: Path | None, teacher: Path | None, pack_only: bool,
 ) -> None:  # fmt: skip
     """Train the well-formedness model; print its rank correlation with the ratings of the test part, and how often it
     ranks a real question above a bad one."""
@@ -99,9 +110,10 @@ def command(
     train, test = (rated(data / f"query_wellformedness_{part}.tsv.gz") for part in ("train", "test"))
     schedule = schedule_of(minutes, steps, lr, batch, seed, threads, pack_only)
     mixture = QuestionMixture(train, read_paragraphs(data / "squad11_train.jsonl.gz"), ModelSet())
-    model, encoder, run, base = train_classifier(
-        ClassifierTask(1, LIMITS, mixture, start, family=family), schedule, out, seed=seed, resume=resume
-    )
+    taught = Teacher.from_folder(teacher, LABELS, LIMITS) if teacher else None
+    same_task = start is not None and shipped_labels(start) == LABELS
+    task = ClassifierTask(len(LABELS), LIMITS, mixture, start, whole=same_task, family=family, teacher=taught)
+    model, encoder, run, base = train_classifier(task, schedule, out, seed=seed, resume=resume)
     shown: dict[str, dict[str, float]] = {}
     for name, pairs in (("test part", test), ("test part as written", [as_written(p) for p in test])):
         rho = spearmanr(predict(model, encoder(pairs))[:, 0], [p.target for p in pairs]).statistic
@@ -120,9 +132,10 @@ def command(
         "questions of SQuAD v1.1 train (CC BY-SA 4.0), as written and made bad by rules: " + ", ".join(KINDS),
         "shares": SHARES,
         **started_from(start),
+        **taught_by(teacher),
         "bad at": 'questions of two or three words ("Who ran?"), which it takes for unfinished; sense that needs '
         "knowledge of the world; a wrong fact in a sensible question",
         "licence": "CC BY-SA 4.0 (from the training data)",
         **shown,
     }
-    ship(model, base, out, run, schedule, {"labels": ["well formed"], "limits": list(LIMITS)}, facts, family=family)
+    ship(model, base, out, run, schedule, {"labels": LABELS, "limits": list(LIMITS)}, facts, family=family)
