@@ -1,6 +1,6 @@
 """Tiny checkpoints with random weights, so that every role can be tested without a download.
 
-folder = tiny("bert")      # also mpnet, roberta, roberta-mlm, bert-mlm, xlnet, gpt2, llama, t5, bart
+folder = tiny("bert")      # also mpnet, mpnet-mlm, roberta, roberta-mlm, bert-mlm, xlnet, gpt2, llama, t5, bart
 model = ModelSet({"encoder": str(folder)})["encoder"]
 """
 
@@ -109,8 +109,9 @@ def _model(kind: str, size: int) -> Any:
         ids = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "type_vocab_size": 1}
         config = t.RobertaConfig(**{**plain, **ids, "max_position_embeddings": 130})
         return t.RobertaForMaskedLM(config) if kind.endswith("mlm") else t.RobertaModel(config)
-    if kind == "mpnet":
-        return t.MPNetModel(t.MPNetConfig(**{**plain, "max_position_embeddings": 130, "layer_norm_eps": 1e-5}))
+    if kind.startswith("mpnet"):
+        config = t.MPNetConfig(**{**plain, "max_position_embeddings": 130, "layer_norm_eps": 1e-5})
+        return t.MPNetForMaskedLM(config) if kind.endswith("mlm") else t.MPNetModel(config)
     if kind == "xlnet":
         shape = {"d_model": 32, "n_layer": 3, "n_head": 4, "d_inner": 48, "initializer_range": 0.3}
         return t.XLNetModel(t.XLNetConfig(vocab_size=size, **shape))

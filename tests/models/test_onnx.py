@@ -48,7 +48,7 @@ def tiny_bert(folder: Path, dtype: str = "float32") -> Bert:
         f"{name}-{n}{end}": bert(replace(shape, layers=n), bool(end)) for n in range(1, shape.layers + 1)
     }
     made[f"{name}-relate{end}"] = bert(shape, bool(end), relate=True)
-    made["minilm-masked"] = masked_head(shape)
+    made[f"{name}-masked"] = masked_head(shape)
     weights = weights_of(Identity("encoder", folder.name, "", folder=folder))
     return Bert(weights, dtype, {name: model.SerializeToString() for name, model in made.items()})
 
@@ -79,12 +79,13 @@ def test_relevance_is_torchs_whatever_shares_the_batch(kind: str) -> None:
         assert a.layers == pytest.approx(b.layers, abs=1e-5) and a.matches == b.matches
 
 
-def test_masked_words_are_torchs() -> None:
-    """The tiny head is not tied as MiniLM's: its own decoder is put in the embeddings' place for this test."""
-    theirs = ModelSet({"masked": str(tiny("bert-mlm"))})["masked"].network  # type: ignore[attr-defined]
-    ours = tiny_bert(tiny("bert-mlm"))
-    decoder = ours.weights.get("cls.predictions.decoder.weight", ours.words)
-    assert np.array_equal(decoder, ours.words)
+@pytest.mark.parametrize("kind", ["bert-mlm", "mpnet-mlm"])
+def test_masked_words_are_torchs(kind: str) -> None:
+    theirs = ModelSet({"masked": str(tiny(kind))})["masked"].network  # type: ignore[attr-defined]
+    ours = tiny_bert(tiny(kind))
+    decoders = ("cls.predictions.decoder.weight", "lm_head.decoder.weight")
+    for decoder in (ours.weights[name] for name in decoders if name in ours.weights):
+        assert np.array_equal(decoder, ours.words)  # tied
     rows, places = [[2, 40, 4, 50, 3], [2, 4, 60, 3]], [(0, 2), (1, 1), (0, 3)]
     np.testing.assert_allclose(
         ours.masked(rows, places, [41, 61, 50]), theirs.masked(rows, places, [41, 61, 50]), atol=1e-5
@@ -205,7 +206,7 @@ def in_torch(identity: Identity) -> Any:
     ("role", "family"),
     [
         *((role, "embedded") for role in ASKED),
-        *((role, "large") for role in ("encoder", "reader", "support", "equivalent", "wellformed")),
+        *((role, "large") for role in ("encoder", "masked", "reader", "support", "equivalent", "wellformed")),
     ],
 )
 def test_every_role_gives_torchs_numbers(role: str, family: str) -> None:

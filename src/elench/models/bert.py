@@ -33,6 +33,9 @@ RENAMED = {
     "attention.attn.v.": "attention.self.value.",
     "attention.attn.o.": "attention.output.dense.",
     "attention.LayerNorm.": "attention.output.LayerNorm.",
+    "lm_head.dense.": "cls.predictions.transform.dense.",
+    "lm_head.layer_norm.": "cls.predictions.transform.LayerNorm.",
+    "lm_head.bias": "cls.predictions.bias",
 }
 """MPNet's names of what BERT calls otherwise."""
 RELATIVE = "encoder.relative_attention_bias.weight"
@@ -174,7 +177,8 @@ class Bert:
         if "head" not in self.sessions:
             head = {name: self.weights[f"cls.predictions.{name}"] for name in HEAD}
             head |= factor("transform.dense.weight", head["transform.dense.weight"]) | factor("words", self.words)
-            self.sessions["head"] = OnnxSession(self.graphs.get("minilm-masked", "minilm-masked"), head)
+            name = f"{self.family}-masked"
+            self.sessions["head"] = OnnxSession(self.graphs.get(name, name), head)
         tokens = np.asarray(truth, dtype=np.int64)[:, None]
         parts = [
             self.sessions["head"].run({"states": states[a : a + SLICE], "tokens": tokens[a : a + SLICE]})[0][:, 0]

@@ -33,7 +33,7 @@ def graphs() -> dict[str, ModelProto]:
         for name, shape in (("minilm", BertShape()), ("mpnet", MPNET)):
             made |= {f"{name}-{n}{end}": bert(replace(shape, layers=n), int8) for n in range(1, shape.layers + 1)}
             made[f"{name}-relate{end}"] = bert(shape, int8, relate=True)
-    made["minilm-masked"] = masked_head(BertShape())
+    made |= {"minilm-masked": masked_head(BertShape()), "mpnet-masked": masked_head(MPNET)}
     for half, end in ((True, ""), (False, "-float32")):  # as the checkpoint stores its weights
         made |= {f"smollm{end}": llama(LlamaShape(), half), f"smollm-head{end}": llama_head(LlamaShape(), half)}
     made |= {f"smollm-write{end}": llama_writer(LlamaShape(), bool(end)) for end in ("", "-int8")}

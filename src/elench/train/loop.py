@@ -6,6 +6,7 @@ batch into a loss. The loop does the rest, and leaves `checkpoint.safetensors` a
 
 from __future__ import annotations
 
+import ctypes
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -128,6 +129,7 @@ def fit(
     """Train until the schedule's bound, saving a checkpoint every few minutes; `resume` goes on from the last one."""
     import torch
 
+    keep_memory()
     torch.set_num_threads(schedule.threads)
     torch.manual_seed(schedule.seed)
     folder.mkdir(parents=True, exist_ok=True)
@@ -175,6 +177,21 @@ def fit(
             named[name].copy_(mean)
     model.eval()
     return run
+
+
+def keep_memory() -> None:
+    """Let the C library keep freed memory for the next step instead of handing it back to the system.
+
+    A step frees and takes gigabytes; what was handed back is cleared page by page before it is had again, which took a
+    third of the time. Only glibc has these switches; elsewhere nothing happens.
+    """
+    most_mapped, trim_from, never = -4, -1, -1  # M_MMAP_MAX and M_TRIM_THRESHOLD of malloc.h
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError, TypeError):
+        return
+    mallopt(most_mapped, 0)
+    mallopt(trim_from, never)
 
 
 def _optimizer(parameters: list[torch.nn.Parameter], schedule: Schedule) -> torch.optim.Optimizer:

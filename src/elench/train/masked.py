@@ -1,9 +1,9 @@
-"""Train a masked-word head on MiniLM (`elench train masked`): which word is behind the mask?
+"""Train a masked-word head on an encoder (`elench train masked`): which word is behind the mask?
 
 Half of the examples are stretches of the corpora's paragraphs with 15 % of their words masked; the other half are a
 passage, a question and its answer, joined as QAScore joins them, with words of the answer masked. All pieces of a
 word are masked together. The output matrix is the encoder's own word embeddings; only a small transform and a bias
-are new.
+are new. Of MiniLM all layers are trained, of MPNet (the large family) the uppermost.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from torch.nn import Module
     from transformers import PreTrainedTokenizerBase as Tokenizer
 
-BASE = "all-minilm-l6-v2"
+BASES = {"embedded": "all-minilm-l6-v2", "large": "all-mpnet-base-v2"}
+TRAINED = 4
+"""Layers of MPNet that are trained, from the top."""
 FILES = ("squad11_train.jsonl.gz", "squadshifts_new_wiki.jsonl.gz", "squadshifts_reddit.jsonl.gz", "subjqa.jsonl.gz")
 HELD_OUT = 6
 """Articles of SQuAD kept back for the figures in the card."""
@@ -122,9 +124,10 @@ def logits(model: Module, batch: Sequence[Blanked]) -> tuple[torch.Tensor, torch
     ids = torch.tensor([[*b.ids, *[0] * (width - len(b.ids))] for b in batch])
     wanted = torch.tensor([[*b.wanted, *[IGNORED] * (width - len(b.wanted))] for b in batch])
     attention = torch.tensor([[1] * len(b.ids) + [0] * (width - len(b.ids)) for b in batch])
-    hidden = model.bert(input_ids=ids, attention_mask=attention).last_hidden_state
+    hidden = model.base_model(input_ids=ids, attention_mask=attention).last_hidden_state
     places = wanted != IGNORED
-    return model.cls(hidden[places]), wanted[places]
+    head = model.lm_head if hasattr(model, "lm_head") else model.cls
+    return head(hidden[places]), wanted[places]
 
 
 def masked_loss(model: Module, batch: Sequence[Blanked]) -> torch.Tensor:
@@ -137,16 +140,20 @@ def masked_loss(model: Module, batch: Sequence[Blanked]) -> torch.Tensor:
 
 
 def new_masked(base: Path, seed: int) -> tuple[Module, Tokenizer]:
-    """MiniLM with an untrained head tied to its word embeddings, and its tokenizer."""
+    """An encoder with an untrained head tied to its word embeddings, and its tokenizer."""
     import torch
-    from transformers import AutoTokenizer, BertForMaskedLM, logging
+    from transformers import AutoModelForMaskedLM, AutoTokenizer, logging
 
     logging.set_verbosity_error()
     torch.manual_seed(seed)
-    model = BertForMaskedLM.from_pretrained(
-        base, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.0, use_safetensors=True
+    model = AutoModelForMaskedLM.from_pretrained(
+        base, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.0, use_safetensors=True, dtype=torch.float32
     )
     freeze(model, *FROZEN)
+    if model.config.model_type == "mpnet":
+        top = tuple(f"encoder.layer.{n}." for n in range(model.config.num_hidden_layers))[-TRAINED:]
+        for name, p in model.named_parameters():
+            p.requires_grad_(p.requires_grad and (name.startswith("lm_head.") or any(part in name for part in top)))
     return model, AutoTokenizer.from_pretrained(base)
 
 
@@ -176,10 +183,17 @@ def figures(model: Module, tokenizer: Tokenizer, kept: Sequence[Example], seed: 
 @train_options
 @click.option("--lr", type=click.FloatRange(0, min_open=True), default=4e-4, show_default=True)
 @click.option("--batch", type=click.IntRange(1), default=24, show_default=True)
+@click.option(
+    "--family",
+    type=click.Choice(list(BASES)),
+    default="embedded",
+    show_default=True,
+    help="The base: MiniLM (embedded) or MPNet (large).",
+)
 @click.option("--pack", "pack_only", is_flag=True, help="Only store the last checkpoint as a model.")
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, lr: float,
-    batch: int, pack_only: bool,
+    batch: int, family: str, pack_only: bool,
 ) -> None:  # fmt: skip
     """Train the masked-word head, and print perplexity and accuracy on text kept back."""
     need("torch", "transformers", "safetensors")
@@ -187,7 +201,8 @@ def command(
 
     out = destination(out)
     torch.set_num_threads(threads)
-    base = find(ModelChoice("encoder", BASE)).folder
+    base_name = BASES[family]
+    base = find(ModelChoice("encoder", base_name)).folder
     model, tokenizer = new_masked(base, seed)
     examples, kept = corpora(data)
     schedule = schedule_of(minutes, steps, lr, batch, seed, threads, pack_only)
@@ -198,19 +213,21 @@ def command(
         trainer = Trainer[Blanked](model, Blanker(examples, tokenizer), lambda b: len(b.ids), masked_loss)
         run = fit(trainer, schedule, out, resume=resume, log=lambda line: print(line, flush=True))
     shown = figures(model, tokenizer, kept)
-    size = save_shipped(model, out, base_name=BASE, base=base, kind="int8")
+    kept_as_is = f"all but the upper {TRAINED} layers unchanged" if family == "large" else "its embeddings unchanged"
+    size_of = {"embedded": 22, "large": 110}[family]
+    size = save_shipped(model, out, base_name=base_name, base=base, kind="int8")
     write_card(
         out,
         {
             "name": "elench masked",
             "task": "log-probability of masked words, English",
-            "base": f"{BASE} (Apache-2.0), its word and position embeddings unchanged; head tied to them",
+            "base": f"{base_name} (Apache-2.0), {kept_as_is}; head tied to its word embeddings",
             "data": "SQuAD v1.1 train without the paragraphs of any rated file (CC BY-SA 4.0), SquadShifts new_wiki "
             "and reddit, SubjQA (no licence stated); half plain text, half passage + question + answer",
             "steps": run.step, "minutes": round(run.seconds / 60, 1), "examples": run.examples, "seed": seed,
             "learning rate": lr, "batch": batch, "machine": "2-core CPU machine, no GPU", "articles kept back": shown,
             "bytes": size,
-            "bad at": "rare names: it has 22 M parameters, the paper's RoBERTa-large 355 M",
+            "bad at": f"rare names: it has {size_of} M parameters, the paper's RoBERTa-large 355 M",
             "licence": "CC BY-SA 4.0 (from the training data)",
         },
     )  # fmt: skip

@@ -92,7 +92,7 @@ def new_classifier(
         base,
         num_labels=labels,
         attention_probs_dropout_prob=0.0,
-        hidden_dropout_prob=0.05,
+        hidden_dropout_prob=0.0,
         use_safetensors=True,
         dtype=torch.float32,
     )

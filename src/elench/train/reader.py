@@ -115,7 +115,7 @@ def new_reader(base: Path, seed: int) -> tuple[Module, Tokenizer]:
     logging.set_verbosity_error()
     torch.manual_seed(seed)
     model = AutoModelForQuestionAnswering.from_pretrained(
-        base, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.05, use_safetensors=True, dtype=torch.float32
+        base, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.0, use_safetensors=True, dtype=torch.float32
     )
     freeze_words(model)
     return model, AutoTokenizer.from_pretrained(base)
