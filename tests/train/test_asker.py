@@ -77,3 +77,16 @@ def test_only_short_answers_are_learnt_and_whole_articles_kept_back(tmp_path):
     write_paragraphs(tmp_path / "squad11_train.jsonl.gz", articles)
     train, kept = corpora(tmp_path)
     assert {e.group for e in train} == {"c", "d"} and {e.group for e in kept} == {"a", "b"}
+
+
+def test_a_round_has_all_given_passages_and_as_many_others():
+    import numpy as np
+
+    from elench.train.asker import half_and_half
+    from elench.train.branching import Branched
+
+    given = [Branched((i,), ()) for i in range(3)]
+    squad = [Branched((i,), ()) for i in range(100, 120)]
+    first, second = (half_and_half(given, squad, np.random.default_rng(seed)) for seed in (1, 2))
+    assert first[:3] == given and len(first) == 6 and set(first[3:]) <= set(squad)
+    assert first[3:] != second[3:]  # others in the next round

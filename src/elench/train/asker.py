@@ -8,7 +8,7 @@ training, too, a passage is read once and its questions branch off, each blind t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from elench.models.shipped import save_shipped
 from elench.models.tokens import Tokens
 from elench.text.passages import passage_of, passages
 from elench.train.branching import Branched, collate
-from elench.train.examples import Example, read_paragraphs
+from elench.train.examples import Example, read_examples, read_paragraphs
 from elench.train.loop import (
     Schedule,
     Trainer,
@@ -35,7 +35,7 @@ from elench.train.loop import (
     write_card,
 )
 from elench.train.lora import adapt
-from elench.train.options import destination, start_option, train_options
+from elench.train.options import destination, file_option, start_option, train_options
 
 if TYPE_CHECKING:
     import torch
@@ -109,19 +109,30 @@ def new_asker(base: Path, shape: Mapping[str, Any], seed: int = 7) -> tuple[Modu
     return adapt(model, **shape), AutoTokenizer.from_pretrained(base)
 
 
+def half_and_half(given: list[Branched], squad: list[Branched], rng: np.random.Generator) -> list[Branched]:
+    """All given passages, and as many others."""
+    return [*given, *(squad[int(i)] for i in rng.permutation(len(squad))[: len(given)])]
+
+
 def train(
-    data: Path, base: Path, out: Path, schedule: Schedule, *, resume: bool = False, start: Path | None = None
-) -> tuple[Module, Tokenizer, TrainingRun]:
-    """Train the asker's corrections on a base language model, or those in `start` further; checkpoints go to `out`."""
+    data: Path, base: Path, out: Path, schedule: Schedule, *, resume: bool = False, start: Path | None = None,
+    more: Sequence[Path] = (),
+) -> tuple[Module, Tokenizer, TrainingRun]:  # fmt: skip
+    """Train the asker's corrections on a base language model, or those in `start` further; checkpoints go to `out`.
+
+    Of the files in `more` (such as `elench augment` writes of the asker's own questions) each round has all passages,
+    and as many of SQuAD's, so that it does not forget how people ask.
+    """
     model, tokenizer = new_asker(base, SHAPE, schedule.seed)
     if start is not None:
         start_from(start, {n: p for n, p in model.named_parameters() if p.requires_grad})
     examples, _ = corpora(data)
     made = [example for example in branched(examples, tokenizer) if len(example.branches) >= FEWEST]
+    given = branched([e for file in more for e in read_examples(file) if e.start >= 0], tokenizer)
     pad = tokenizer.eos_token_id
 
     def epoch(rng: np.random.Generator, number: int) -> list[Branched]:
-        return made
+        return half_and_half(given, made, rng) if given else made
 
     trainer = Trainer[Branched](
         model=model,
@@ -174,6 +185,7 @@ def _train_on(data: Path, base: Path, out: Path, spec: str, steps: int, seed: in
 @train_options
 @click.option("--base", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Folder of the base model.")
 @start_option
+@file_option
 @click.option("--lr", type=click.FloatRange(0, min_open=True), default=6e-4, show_default=True)
 @click.option(
     "--batch",
@@ -200,7 +212,7 @@ def _train_on(data: Path, base: Path, out: Path, spec: str, steps: int, seed: in
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, base: Path | None,
     lr: float, batch: int, pack_only: bool, evaluate: bool, most: int, show: int, reward: str | None,
-    start: Path | None,
+    start: Path | None, more: tuple[Path, ...],
 ) -> None:  # fmt: skip
     """Train the asker, or say how good it is (--evaluate)."""
     need("torch", "transformers", "safetensors")
@@ -229,7 +241,7 @@ def command(
             steps=steps, minutes=minutes, lr=lr, batch=batch, seed=seed, threads=threads, warmup=0.04, decay=0.0,
             log_steps=20,
         )  # fmt: skip
-        network, _, run = train(data, base, out, schedule, resume=resume, start=start)
+        network, _, run = train(data, base, out, schedule, resume=resume, start=start, more=more)
     facts: dict[str, object] = {
         "steps": run.step,
         "minutes": round(run.seconds / 60, 1),
@@ -237,6 +249,8 @@ def command(
         "seed": seed,
     }
     facts |= {"loss, every 20 steps": " ".join(f"{loss:.2f}" for loss in run.losses), **started_from(start)}
+    if more:
+        facts["half of the passages"] = f"{', '.join(file.name for file in more)}: questions that elench augment kept"
     how = {"learning rate": lr, "batch": batch, "machine": "2-core CPU machine, no GPU, one thread"}
     pack(network, base, out, {**facts, **how})
     click.echo(f"{out}: {run.step} steps, {run.seconds / 60:.1f} min, loss {run.losses[-1:] or '?'}")
