@@ -11,7 +11,18 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from elench.train.loop import Schedule, Trainer, buckets, fit, freeze, slope, write_card  # noqa: E402
+from elench.train.loop import (  # noqa: E402
+    Schedule,
+    Trainer,
+    TrainingRun,
+    buckets,
+    fit,
+    freeze,
+    halfway,
+    save_checkpoint,
+    slope,
+    write_card,
+)
 
 
 def test_buckets_use_every_example_once_and_pad_little() -> None:
@@ -109,3 +120,17 @@ def test_card_is_written_for_people_and_programs(tmp_path: Path) -> None:
     write_card(tmp_path, {"name": "x", "steps": 3, "score": {"f1": 0.5, "n": 10}})
     assert json.loads((tmp_path / "card.json").read_text())["score"]["n"] == 10
     assert "- **score**: f1 0.5, n 10" in (tmp_path / "card.md").read_text()
+
+
+def test_halfway_is_the_mean_of_both_ends(tmp_path: Path) -> None:
+    layer = torch.nn.Linear(2, 1)
+    named = dict(layer.named_parameters())
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor([[1.0, 5.0]]))
+        layer.bias.copy_(torch.tensor([2.0]))
+    save_checkpoint(tmp_path, TrainingRun(), named, torch.optim.AdamW(layer.parameters()))
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor([[3.0, -1.0]]))
+        layer.bias.copy_(torch.tensor([0.0]))
+    halfway(tmp_path, named)
+    assert layer.weight.tolist() == [[2.0, 2.0]] and layer.bias.tolist() == [1.0]

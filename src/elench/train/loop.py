@@ -287,9 +287,26 @@ def start_from(folder: Path, named: dict[str, torch.nn.Parameter]) -> None:
             p.copy_(torch.from_numpy(stored[name]))
 
 
-def started_from(folder: Path | None) -> dict[str, str]:
+def halfway(start: Path, named: dict[str, torch.nn.Parameter]) -> None:
+    """Put the mean of the weights in `start` and of those at the end of a further training into the model.
+
+    The two make different mistakes; halfway between them a model is often better than either (Wortsman et al. 2022).
+    """
+    import torch
+
+    ended = {name: p.detach().clone() for name, p in named.items()}
+    start_from(start, named)
+    with torch.no_grad():
+        for name, p in named.items():
+            p.add_(ended[name]).div_(2)
+
+
+def started_from(folder: Path | None, mean: bool = False) -> dict[str, str]:
     """For a card: which stored model was trained further."""
-    return {"started from": _described(folder)} if folder and (folder / "card.json").exists() else {}
+    if not folder or not (folder / "card.json").exists():
+        return {}
+    how = "; the weights are the mean of its own and of those at the end" if mean else ""
+    return {"started from": _described(folder) + how}
 
 
 def taught_by(folder: Path | None) -> dict[str, str]:

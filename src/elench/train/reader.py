@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 import numpy as np
 
+from elench.errors import UsageError
 from elench.models.base import ModelChoice
 from elench.models.checkpoints import find, need
 from elench.models.reader import Fitted, SpanReader
@@ -30,6 +31,7 @@ from elench.train.loop import (
     about_base,
     fit,
     freeze_words,
+    halfway,
     load_checkpoint,
     schedule_of,
     start_from,
@@ -210,6 +212,9 @@ def _calibrate(network: Module, tokens: Tokens, parts: tuple[list[Example], list
 @start_option
 @teacher_option
 @click.option(
+    "--halfway", "mean", is_flag=True, help="Store the mean of the weights of --start and of those at the end."
+)
+@click.option(
     "--pack", "pack_only", is_flag=True, help="Only store the last checkpoint as a model, without further training."
 )
 @click.option(
@@ -219,7 +224,7 @@ def _calibrate(network: Module, tokens: Tokens, parts: tuple[list[Example], list
 def command(
     data: Path, out: Path | None, minutes: float, steps: int, seed: int, threads: int, resume: bool, base: Path | None,
     lr: float, batch: int, negatives: bool, more: tuple[Path, ...], family: str, start: Path | None,
-    teacher: Path | None, pack_only: bool, evaluate: bool, most: int,
+    teacher: Path | None, mean: bool, pack_only: bool, evaluate: bool, most: int,
 ) -> None:  # fmt: skip
     """Train the reader, or say how good it is (--evaluate)."""
     need("torch", "transformers", "safetensors")
@@ -229,6 +234,8 @@ def command(
     if evaluate:
         return show_quality(data, out, most)
     out = destination(out)
+    if mean and start is None:
+        raise UsageError("--halfway needs --start, the model at the other end")
     base = base or find(ModelChoice("encoder", BASES[family])).folder
     schedule = schedule_of(minutes, steps, lr, batch, seed, threads, pack_only)
     if schedule is None:
@@ -240,6 +247,8 @@ def command(
             data, base, out, schedule, negatives=negatives, more=more, resume=resume, start=start, family=family,
             teacher=teacher,
         )  # fmt: skip
+    if mean and start is not None:
+        halfway(start, {n: p for n, p in network.named_parameters() if p.requires_grad})
     found = _calibrate(network, Tokens.from_transformers(tokenizer), corpora(data, more), most)
     shares = ", ".join(f"{kind} {share:g}" for kind, share in NEGATIVES.items())
     facts = {
@@ -249,7 +258,7 @@ def command(
         "learning rate": lr, "batch": batch, "machine": "2-core CPU machine, no GPU",
         "calibrated on": f"{found.questions} questions of the kept-back articles, half of them made unanswerable",
         "usual length of an answer": f"weight {found.weight:g}, the best on these articles",
-        **started_from(start), **taught_by(teacher), "kept-back articles": found.held,
+        **started_from(start, mean), **taught_by(teacher), "kept-back articles": found.held,
     }  # fmt: skip
     pack(network, base, out, family, found.fitted, facts)
     click.echo(f"{out}: {run.step} steps, {run.seconds / 60:.1f} min; kept-back articles: {found.held}")
