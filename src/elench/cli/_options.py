@@ -94,8 +94,8 @@ def model_options(command: Command) -> Command:
         ),
         click.option(
             "--models", "family", default="embedded", show_default=True, type=click.Choice(FAMILIES),
-            help="embedded: small, offline; large: better and slower encoder, reader, support, equivalent, "
-            "wellformed; large-lm: a bigger judge (needs llama.cpp); paper: the papers' checkpoints.",
+            help="embedded: small, offline; large: better and slower encoder, masked, reader, support, "
+            "equivalent, wellformed; large-lm: a bigger judge (needs llama.cpp); paper: the papers' checkpoints.",
         ),
     ):  # fmt: skip
         command = option(command)
