@@ -129,6 +129,8 @@ def train(
     examples, _ = corpora(data)
     made = [example for example in branched(examples, tokenizer) if len(example.branches) >= FEWEST]
     given = branched([e for file in more for e in read_examples(file) if e.start >= 0], tokenizer)
+    if more and not given:
+        raise UsageError(f"{more[0]}: no question whose answer occurs in its context")
     pad = tokenizer.eos_token_id
 
     def epoch(rng: np.random.Generator, number: int) -> list[Branched]:
